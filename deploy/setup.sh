@@ -16,7 +16,7 @@ packages=(
   libpq-dev
   libfaiss-dev libopenblas-pthread-dev
   libopencv-core-dev libopencv-imgproc-dev libopencv-objdetect-dev libopencv-dnn-dev
-  libjpeg62-turbo-dev libpng-dev libwebp-dev
+  libjpeg62-turbo-dev libpng-dev libwebp-dev zlib1g-dev
 )
 case "$*" in
   --build-only) ;;

@@ -4,6 +4,7 @@
 #include "client/cli/collection.h"
 #include "client/cli/flags.h"
 #include "client/cli/images.h"
+#include "client/schemes/class_labels.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/cells/cell_partition.h"
@@ -54,8 +55,10 @@ absl::Status FillAnchors(const CreateOptions& options, v1::CreateCollectionReque
     ToProto(anchors, request->mutable_anchors());
   }
   if (!options.labels_file.empty()) {
-    PM_ASSIGN_OR_RETURN(const std::vector<int32_t> labels, ReadLabels(options.labels_file));
-    request->mutable_anchor_labels()->Assign(labels.begin(), labels.end());
+    PM_ASSIGN_OR_RETURN(const LabelColumn column, ReadLabels(options.labels_file));
+    PM_ASSIGN_OR_RETURN(const NamedLabels named, NumberClasses("--anchor-labels", column));
+    request->mutable_anchor_labels()->Assign(named.labels.begin(), named.labels.end());
+    request->mutable_class_names()->Assign(named.class_names.begin(), named.class_names.end());
   }
   if (!images) return absl::OkStatus();
   PM_ASSIGN_OR_RETURN(const FolderFeatures anchors,
@@ -165,10 +168,11 @@ void AddCreateCollectionCommand(CLI::App& collection, Context& context) {
       "from as many queries as they have dimensions");
   CLI::Option* anchors = create->add_option(
       "--anchors", options->anchors_file,
-      "Public vectors (.npy .fvecs .csv), which the schemes joint and cells need");
+      "Public vectors (.npy .npz .fvecs .csv), which the schemes joint and cells need");
   create
       ->add_option("--anchor-labels", options->labels_file,
-                   "Their labels (.npy .ivecs .csv .txt), which joint needs. Without them give "
+                   "Their labels, numbers or names (.npy .ivecs .csv .txt), which joint needs. "
+                   "Without them give "
                    "--cells, --with-encrypted or both, for these schemes alone")
       ->needs(anchors);
   create

@@ -7,7 +7,9 @@
 #include "client/cli/command.h"
 #include "client/cli/images.h"
 #include "client/cli/values.h"
+#include "client/schemes/class_labels.h"
 #include "client/transport/upload.h"
+#include "common/base/input_file.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/features/vector_file.h"
@@ -29,26 +31,40 @@ struct IngestOptions {
   std::string ids_file;
   std::string id_prefix;
   bool replace = false;
+  bool dry_run = false;
   std::string images;
   ExtractorOptions extractor;
 };
 
 // The rows to send, as columns of equal length.
 struct Rows {
-  FloatMatrix features;
-  std::vector<int32_t> labels;  // kNoLabel for a row without a label
-  std::vector<std::string> ids;
-  std::vector<std::string> payloads;  // empty: none
+  VectorFile features;
+  std::vector<int32_t> labels = {};           // kNoLabel for a row without a label
+  std::vector<std::string> class_names = {};  // that the collection has with them; empty: as before
+  std::vector<std::string> ids = {};
+  std::vector<std::string> payloads = {};  // empty: none
+
+  ItemColumns Columns() const {
+    return {.copy_features = [this](int64_t first, int64_t count,
+                                    float* out) { features.Copy(first, count, out); },
+            .feature_dim = features.cols(),
+            .labels = labels,
+            .ids = ids,
+            .payloads = payloads,
+            .class_names = class_names};
+  }
 };
 
 // The result of an upload.
 struct IngestOutcome {
-  v1::UpsertItemsResponse response;
-  std::vector<SkippedImage> rejected;  // images that could not be read
+  v1::UpsertItemsResponse response = {};
+  std::vector<MalformedRows> malformed = {};  // rows that were not sent
+  std::vector<SkippedImage> rejected = {};    // images that could not be read
+  std::vector<std::string> new_classes = {};  // names that the collection did not have
 };
 
-absl::Status CheckCount(const std::string& what, size_t count, Eigen::Index rows) {
-  if (static_cast<Eigen::Index>(count) == rows) return absl::OkStatus();
+absl::Status CheckCount(const std::string& what, size_t count, int64_t rows) {
+  if (static_cast<int64_t>(count) == rows) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       what, " must hold one line or value for each of the ", rows, " vectors, but holds ", count));
 }
@@ -64,29 +80,50 @@ absl::Status CheckTexts(const char* field, const std::vector<std::string>& texts
   return absl::OkStatus();
 }
 
-absl::StatusOr<Rows> ReadRows(const IngestOptions& options,
-                              const v1::PublicParameters& parameters) {
-  Rows rows;
-  PM_ASSIGN_OR_RETURN(rows.features, ReadVectors(options.vectors_file));
-  if (parameters.feature_dim() > 0) {
-    PM_RETURN_IF_ERROR(CheckColumns("--vectors", parameters.feature_dim(), rows.features.cols()));
+absl::Status CheckOneStandardInput(const IngestOptions& options) {
+  int count = 0;
+  for (const std::string& file :
+       {options.vectors_file, options.labels_file, options.payloads_file, options.ids_file}) {
+    count += file == kStandardInput ? 1 : 0;
+  }
+  if (count <= 1) return absl::OkStatus();
+  return absl::InvalidArgumentError("only one file can be standard input (-)");
+}
+
+absl::StatusOr<Rows> ReadRows(const IngestOptions& options, const PublicParameters& parameters,
+                              bool has_items) {
+  PM_RETURN_IF_ERROR(CheckOneStandardInput(options));
+  PM_ASSIGN_OR_RETURN(VectorFile features, VectorFile::Open(options.vectors_file));
+  Rows rows{.features = std::move(features)};
+  if (parameters.feature_dim > 0) {
+    PM_RETURN_IF_ERROR(CheckColumns("--vectors", parameters.feature_dim, rows.features.cols()));
   }
   if (!options.labels_file.empty()) {
-    PM_ASSIGN_OR_RETURN(rows.labels, ReadLabels(options.labels_file));
-    PM_RETURN_IF_ERROR(CheckCount("--labels", rows.labels.size(), rows.features.rows()));
-  } else if (parameters.slot_labels().empty()) {
+    PM_ASSIGN_OR_RETURN(const LabelColumn column, ReadLabels(options.labels_file));
+    if (std::ssize(column) == rows.features.rows() + 1 && !column.names.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--labels must hold one label for each of the ", rows.features.rows(),
+                       " vectors, but holds one more: a first line is a label, too, unless it is "
+                       "\"label\" or \"labels\""));
+    }
+    PM_RETURN_IF_ERROR(CheckCount("--labels", column.size(), rows.features.rows()));
+    PM_ASSIGN_OR_RETURN(NamedLabels named,
+                        LabelsOfItems("--labels", column, parameters, has_items));
+    rows.labels = std::move(named.labels);
+    if (!parameters.HasClasses()) rows.class_names = std::move(named.class_names);
+  } else if (!parameters.HasClasses()) {
     rows.labels.assign(static_cast<size_t>(rows.features.rows()), kNoLabel);
   } else {
     return absl::InvalidArgumentError(
         absl::StrCat("--labels must be given: every item of the collection has one of its ",
-                     parameters.slot_labels_size(), " classes"));
+                     parameters.slot_labels.size(), " classes"));
   }
   if (!options.payloads_file.empty()) {
     PM_ASSIGN_OR_RETURN(rows.payloads, ReadLines("--payloads", options.payloads_file));
     PM_RETURN_IF_ERROR(CheckCount("--payloads", rows.payloads.size(), rows.features.rows()));
   }
   if (options.ids_file.empty()) {
-    for (Eigen::Index i = 0; i < rows.features.rows(); ++i) {
+    for (int64_t i = 0; i < rows.features.rows(); ++i) {
       rows.ids.push_back(absl::StrCat(options.id_prefix, i));
     }
   } else {
@@ -110,12 +147,13 @@ absl::Status CheckDuplicates(const std::vector<std::string>& ids) {
 
 // Whether the item is the row's, and loses no payload to it.
 bool IsRow(const v1::Item& item, const Rows& rows, size_t row) {
-  const auto features = rows.features.row(static_cast<Eigen::Index>(row));
+  std::vector<float> features(static_cast<size_t>(rows.features.cols()));
+  rows.features.Copy(static_cast<int64_t>(row), 1, features.data());
   const absl::StatusOr<int32_t> label = LabelFromProto(item);
   const bool has_payload = row < rows.payloads.size() && !rows.payloads[row].empty();
   return label.ok() && *label == rows.labels[row] && (has_payload || item.payload().empty()) &&
-         std::equal(item.features().begin(), item.features().end(), features.data(),
-                    features.data() + features.size());
+         std::equal(item.features().begin(), item.features().end(), features.begin(),
+                    features.end());
 }
 
 // Refuses a second file whose row numbers are the ids of other items, or which would remove their
@@ -148,14 +186,16 @@ absl::Status CheckNothingIsReplaced(const AdminClient& admin, const std::string&
 
 absl::StatusOr<v1::UpsertItemsResponse> Send(const AdminClient& admin, const std::string& name,
                                              const Rows& rows,
+                                             const std::vector<MalformedRows>& malformed,
                                              const std::function<void(int64_t)>& progress) {
-  return UploadItems(admin, name,
-                     {.features = rows.features.data(),
-                      .feature_dim = rows.features.cols(),
-                      .labels = rows.labels,
-                      .ids = rows.ids,
-                      .payloads = rows.payloads},
+  return UploadItems(admin, name, rows.Columns(), malformed,
                      {.progress = progress, .warn = [](const std::string& text) { Warn(text); }});
+}
+
+int64_t RowsOf(const std::vector<MalformedRows>& malformed) {
+  int64_t rows = 0;
+  for (const MalformedRows& one : malformed) rows += std::ssize(one.rows);
+  return rows;
 }
 
 void Append(const v1::UpsertItemsResponse& response, uint64_t rows_before,
@@ -216,15 +256,19 @@ absl::StatusOr<IngestOutcome> IngestImages(const AdminClient& admin, const Inges
   PM_RETURN_IF_ERROR(
       ExtractInParts(folder, settings, kImagesPerUpload, [&](FolderFeatures part) -> absl::Status {
         std::move(part.rejected.begin(), part.rejected.end(), std::back_inserter(outcome.rejected));
-        Rows rows;
-        rows.features = std::move(part.features);
+        if (part.ids.empty()) return absl::OkStatus();
+        const auto stride = part.features.cols() * static_cast<Eigen::Index>(sizeof(float));
+        Rows rows{.features = {part.features.rows(),
+                               part.features.cols(),
+                               {.first = reinterpret_cast<const char*>(part.features.data()),
+                                .row_stride = stride},
+                               nullptr}};
         rows.ids = std::move(part.ids);
         for (const int32_t label : part.labels) {
           rows.labels.push_back(labels[static_cast<size_t>(label)]);
         }
-        if (rows.ids.empty()) return absl::OkStatus();
         PM_ASSIGN_OR_RETURN(const v1::UpsertItemsResponse response,
-                            Send(admin, options.name, rows, nullptr));
+                            Send(admin, options.name, rows, {}, nullptr));
         Append(response, sent, &outcome.response);
         sent += rows.ids.size();
         return absl::OkStatus();
@@ -234,17 +278,23 @@ absl::StatusOr<IngestOutcome> IngestImages(const AdminClient& admin, const Inges
 
 absl::StatusOr<IngestOutcome> IngestVectors(const AdminClient& admin, const IngestOptions& options,
                                             const v1::GetCollectionResponse& collection) {
-  PM_ASSIGN_OR_RETURN(const Rows rows, ReadRows(options, collection.parameters()));
+  PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(collection.parameters()));
+  PM_ASSIGN_OR_RETURN(const Rows rows, ReadRows(options, parameters, collection.items() > 0));
   PM_RETURN_IF_ERROR(CheckTexts("id", rows.ids));
   PM_RETURN_IF_ERROR(CheckTexts("payload", rows.payloads));
   PM_RETURN_IF_ERROR(CheckDuplicates(rows.ids));
   if (options.ids_file.empty() && !options.replace && collection.items() > 0) {
     PM_RETURN_IF_ERROR(CheckNothingIsReplaced(admin, options.name, rows));
   }
+  IngestOutcome outcome{.malformed = FindMalformed(rows.Columns(), parameters)};
+  if (rows.class_names.size() > parameters.class_names.size()) {
+    outcome.new_classes.assign(rows.class_names.begin() + std::ssize(parameters.class_names),
+                               rows.class_names.end());
+  }
+  const int64_t count = std::ssize(rows.ids) - RowsOf(outcome.malformed);
+  if (options.dry_run || count == 0) return outcome;
   ProgressBar bar("ingest");
-  const auto count = std::ssize(rows.ids);
-  IngestOutcome outcome;
-  PM_ASSIGN_OR_RETURN(outcome.response, Send(admin, options.name, rows,
+  PM_ASSIGN_OR_RETURN(outcome.response, Send(admin, options.name, rows, outcome.malformed,
                                              [&](int64_t sent) { bar.Show(sent, count); }));
   return outcome;
 }
@@ -267,28 +317,56 @@ absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& optio
   PM_RETURN_IF_ERROR(outcome.status());
   const v1::UpsertItemsResponse& response = outcome->response;
   const uint64_t acknowledged = response.inserted() + response.updated() + response.unchanged();
-  const uint64_t rejected = response.rejected() + outcome->rejected.size();
+  const uint64_t rejected = response.rejected() + outcome->rejected.size() +
+                            static_cast<uint64_t>(RowsOf(outcome->malformed));
   nlohmann::json reasons = nlohmann::json::array();
+  for (const MalformedRows& one : outcome->malformed) {
+    reasons.push_back({{"reason", one.reason},
+                       {"rows", one.rows.size()},
+                       {"row", one.rows.front()},
+                       {"id", one.first_id},
+                       {"what", one.ToString()}});
+  }
   for (const SkippedImage& image : outcome->rejected) {
-    reasons.push_back({{"id", image.id}, {"reason", image.reason}});
+    reasons.push_back({{"id", image.id},
+                       {"reason", image.reason},
+                       {"what", absl::StrCat(image.id, ": ", image.reason)}});
   }
   for (const v1::RejectedItem& item : response.first_rejected()) {
-    reasons.push_back({{"row", item.position()}, {"id", item.id()}, {"reason", item.reason()}});
+    reasons.push_back({{"row", item.position()},
+                       {"id", item.id()},
+                       {"reason", item.reason()},
+                       {"what", absl::StrCat("row ", item.position(), ": ", item.reason())}});
   }
-  if (acknowledged == 0) {
+  if (acknowledged == 0 && !options.dry_run) {
     return absl::InvalidArgumentError(
         absl::StrCat("all ", rejected, " rows were rejected; the first: ",
-                     reasons.empty() ? "unknown" : reasons[0].value("reason", "")));
+                     reasons.empty() ? "unknown" : reasons[0].value("reason", ""),
+                     outcome->malformed.empty() ? "" : "; nothing was sent"));
+  }
+  const int exit_code = rejected > 0 ? kExitSomeRejected : 0;
+  const Columns columns = {{"reasons", {"what"}}};
+  if (options.dry_run) {
+    return Result{.json = {{"dry_run", true},
+                           {"rejected", rejected},
+                           {"new_classes", outcome->new_classes},
+                           {"reasons", reasons}},
+                  .exit_code = exit_code,
+                  .hint = "Nothing was sent.",
+                  .columns = columns};
   }
   const bool changed = response.inserted() + response.updated() > 0;
-  return Result{.json = {{"acknowledged", acknowledged},
+  Result result{.json = {{"acknowledged", acknowledged},
                          {"rejected", rejected},
                          {"inserted", response.inserted()},
                          {"updated", response.updated()},
                          {"unchanged", response.unchanged()},
                          {"reasons", reasons}},
-                .exit_code = rejected > 0 ? kExitSomeRejected : 0,
-                .hint = changed ? BuildHint(collection) : ""};
+                .exit_code = exit_code,
+                .hint = changed ? BuildHint(collection) : "",
+                .columns = columns};
+  if (!outcome->new_classes.empty()) result.json["new_classes"] = outcome->new_classes;
+  return result;
 }
 
 }  // namespace
@@ -300,11 +378,13 @@ void AddIngestCommand(CLI::App& app, Context& context) {
                  "payload included. Safe to repeat after an interruption",
                  &Ingest);
   ingest->add_option("NAME", options->name, "The collection")->required();
-  CLI::Option* vectors =
-      ingest->add_option("--vectors", options->vectors_file, "Gallery vectors (.npy .fvecs .csv)");
+  CLI::Option* vectors = ingest->add_option("--vectors", options->vectors_file,
+                                            "Gallery vectors (.npy .npz .fvecs .csv)");
   ingest
       ->add_option("--labels", options->labels_file,
-                   "Their labels (.npy .ivecs .csv .txt); needed if the collection has classes")
+                   "Their labels, numbers or names (.npy .npz .ivecs .csv .txt); needed if the "
+                   "collection has classes. Names that a collection without classes does not have "
+                   "are added to it")
       ->needs(vectors);
   CLI::Option* ids =
       ingest
@@ -316,6 +396,10 @@ void AddIngestCommand(CLI::App& app, Context& context) {
                    "Without --ids: ids are this text and the row number")
       ->needs(vectors)
       ->excludes(ids);
+  ingest
+      ->add_flag("--dry-run", options->dry_run,
+                 "Check the files, print which rows would be rejected, and send nothing")
+      ->needs(vectors);
   ingest->add_flag(
       "--replace", options->replace,
       "Without --ids: overwrite stored items of the same row numbers; otherwise refused if "
@@ -331,6 +415,7 @@ void AddIngestCommand(CLI::App& app, Context& context) {
   ingest->footer(absl::StrCat(
       "Row numbers as ids: a second file would replace the items of the first, so up to 1,000 "
       "rows are compared with stored items before anything is sent.\n"
+      "One of the files may be - for standard input.\n"
       "Exit code 3: some rows were rejected, the others acknowledged.\n",
       ingest->get_footer()));
 }

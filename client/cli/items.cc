@@ -11,6 +11,7 @@
 #include "common/base/status_macros.h"
 #include "common/items/item_checks.h"
 #include "common/items/payload_filter.h"
+#include "common/wire/proto_conversions.h"
 #include "privatemail/admin_client.h"
 
 namespace privatemail::client::cli {
@@ -18,6 +19,7 @@ namespace {
 
 constexpr size_t kMaxIdsPerCall = 1000;
 constexpr int64_t kMaxItemsPerCall = 1000;
+constexpr size_t kMaxMissingNamed = 100;
 
 struct ItemsOptions {
   std::string name;
@@ -29,10 +31,13 @@ struct ItemsOptions {
   bool features = false;
 };
 
-nlohmann::json ItemToJson(const v1::Item& item, bool features) {
+nlohmann::json ItemToJson(const v1::Item& item, const PublicParameters& parameters, bool features) {
   nlohmann::json json = {{"id", item.id()},
                          {"label", OrNull(!item.unlabelled(), item.label())},
                          {"version", item.version()}};
+  if (const auto name = parameters.NameOf(item.label()); name.has_value() && !item.unlabelled()) {
+    json["class"] = *name;
+  }
   // A hostile server may send anything.
   const bool is_json = !item.payload().empty() && CheckPayload(item.payload()).ok();
   json["payload"] = is_json ? nlohmann::json::parse(item.payload()) : nlohmann::json();
@@ -47,13 +52,20 @@ int64_t RowMemory(const v1::Item& item, bool features) {
          (features ? kBytesPerValue * int64_t{item.features_size()} : 0);
 }
 
-absl::Status AddRows(const google::protobuf::RepeatedPtrField<v1::Item>& items, bool features,
-                     MemoryBudget* memory, nlohmann::json* rows) {
+absl::Status AddRows(const google::protobuf::RepeatedPtrField<v1::Item>& items,
+                     const PublicParameters& parameters, bool features, MemoryBudget* memory,
+                     nlohmann::json* rows) {
   for (const v1::Item& item : items) {
     PM_RETURN_IF_ERROR(memory->Reserve(RowMemory(item, features)));
-    rows->push_back(ItemToJson(item, features));
+    rows->push_back(ItemToJson(item, parameters, features));
   }
   return absl::OkStatus();
+}
+
+// The parameters, whose class names the printed items have.
+absl::StatusOr<PublicParameters> ParametersOf(const AdminClient& admin, const std::string& name) {
+  PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection, admin.GetCollection(name));
+  return FromProto(collection.parameters());
 }
 
 absl::StatusOr<std::vector<std::string>> IdsOf(const ItemsOptions& options) {
@@ -84,13 +96,14 @@ absl::Status ForEachPart(const std::string& collection, const std::vector<std::s
 absl::StatusOr<Result> Get(const Context& context, const ItemsOptions& options) {
   PM_ASSIGN_OR_RETURN(const std::vector<std::string> ids, IdsOf(options));
   PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const PublicParameters parameters, ParametersOf(admin, options.name));
   MemoryBudget memory(kServerRows, context.limits.max_memory);
   nlohmann::json rows = nlohmann::json::array();
   std::set<std::string> found;
   const auto get = [&](const v1::GetItemsRequest& request) -> absl::Status {
     PM_ASSIGN_OR_RETURN(const v1::GetItemsResponse response, admin.GetItems(request));
     for (const v1::Item& item : response.items()) found.insert(item.id());
-    return AddRows(response.items(), options.features, &memory, &rows);
+    return AddRows(response.items(), parameters, options.features, &memory, &rows);
   };
   PM_RETURN_IF_ERROR(ForEachPart<v1::GetItemsRequest>(options.name, ids, get));
   std::vector<std::string> missing;
@@ -116,13 +129,14 @@ absl::StatusOr<Result> ListItems(const Context& context, const ItemsOptions& opt
         absl::StrCat("--limit must be at least 1, but is ", options.limit));
   }
   PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
+  PM_ASSIGN_OR_RETURN(const PublicParameters parameters, ParametersOf(admin, options.name));
   MemoryBudget memory(kServerRows, context.limits.max_memory);
   nlohmann::json rows = nlohmann::json::array();
   do {
     const int64_t left = options.limit - std::ssize(rows);
     request.set_limit(static_cast<uint32_t>(std::min(left, kMaxItemsPerCall)));
     PM_ASSIGN_OR_RETURN(const v1::ScrollItemsResponse page, admin.ScrollItems(request));
-    PM_RETURN_IF_ERROR(AddRows(page.items(), options.features, &memory, &rows));
+    PM_RETURN_IF_ERROR(AddRows(page.items(), parameters, options.features, &memory, &rows));
     if (!page.next_cursor().empty() && page.next_cursor() == request.cursor()) {
       return absl::DataLossError(
           "the server's pages do not advance: it returned the cursor that it was sent");
@@ -143,16 +157,25 @@ absl::StatusOr<Result> Count(const Context& context, const ItemsOptions& options
 }
 
 absl::StatusOr<Result> DeleteItems(const Context& context, const ItemsOptions& options) {
-  PM_ASSIGN_OR_RETURN(const std::vector<std::string> ids, IdsOf(options));
+  PM_ASSIGN_OR_RETURN(std::vector<std::string> ids, IdsOf(options));
+  std::set<std::string> given;
+  std::erase_if(ids, [&](const std::string& id) { return !given.insert(id).second; });
   PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
   uint64_t deleted = 0;
+  std::vector<std::string> missing;  // the first ones
   const auto remove = [&](const v1::DeleteItemsRequest& request) -> absl::Status {
     PM_ASSIGN_OR_RETURN(const v1::DeleteItemsResponse response, admin.DeleteItems(request));
     deleted += response.deleted();
+    for (const std::string& id : response.first_missing()) {
+      if (missing.size() < kMaxMissingNamed) missing.push_back(id);
+    }
     return absl::OkStatus();
   };
   PM_RETURN_IF_ERROR(ForEachPart<v1::DeleteItemsRequest>(options.name, ids, remove));
-  return Result{.json = {{"deleted", deleted}}};
+  if (deleted > ids.size()) return absl::DataLossError("the server says that it deleted more");
+  const uint64_t not_found = ids.size() - deleted;
+  return Result{.json = {{"deleted", deleted}, {"missing", not_found}, {"missing_ids", missing}},
+                .exit_code = not_found > 0 ? kExitSomeRejected : 0};
 }
 
 }  // namespace
@@ -171,11 +194,12 @@ void AddItemsCommand(CLI::App& app, Context& context) {
   const auto remove =
       add("delete",
           "Delete items by id; no answer contains them any more, also before the next build. "
-          "Missing ids are no error: the number of deleted items is printed",
+          "Exit code 3: no item has some of the ids, of which the first are printed",
           &DeleteItems);
   for (const auto& [command, options] : {get, remove}) {
     command->add_option("ID", options->ids, "Ids of items");
-    command->add_option("--ids-file", options->ids_file, "More ids, one a line");
+    command->add_option("--ids-file", options->ids_file,
+                        "More ids, one a line; - reads standard input");
   }
   for (const auto& [command, options] : {list, count}) {
     command->add_option("--filter", options->filter,

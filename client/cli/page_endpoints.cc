@@ -114,7 +114,7 @@ std::string OptionOf(const PageRequest& request, const std::string& name) {
 
 absl::StatusOr<Eigen::RowVectorXf> RowOfFile(const PageRequest& request, const std::string& name,
                                              const PublicParameters& parameters) {
-  PM_ASSIGN_OR_RETURN(const FloatMatrix rows, ParseVectors(name, request.body));
+  PM_ASSIGN_OR_RETURN(const VectorFile rows, VectorFile::Parse(name, request.body));
   const int64_t dim = parameters.feature_dim;
   int64_t row = 0;
   if (!absl::SimpleAtoi(OptionOf(request, "row"), &row)) {
@@ -122,7 +122,8 @@ absl::StatusOr<Eigen::RowVectorXf> RowOfFile(const PageRequest& request, const s
   }
   PM_RETURN_IF_ERROR(CheckIntegerBetween("row", row, 0, rows.rows() - 1));
   PM_RETURN_IF_ERROR(CheckColumns(name, dim, rows.cols()));
-  const Eigen::RowVectorXf features = rows.row(row);
+  Eigen::RowVectorXf features(dim);
+  rows.Copy(row, 1, features.data());
   PM_RETURN_IF_ERROR(CheckHasSimilarity(name, parameters.metric, features.data(), features.size()));
   return features;
 }

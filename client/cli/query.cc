@@ -19,6 +19,7 @@
 #include "client/cli/report.h"
 #include "client/cli/search_text.h"
 #include "client/files/private_file.h"
+#include "client/schemes/class_labels.h"
 #include "client/schemes/request_checks.h"
 #include "client/search/result_json.h"
 #include "common/base/field_error.h"
@@ -47,8 +48,8 @@ struct QueryFlags {
   bool yes = false;
 };
 
-// Adds what files and texts hold to the request.
-absl::StatusOr<SearchRequest> ReadRequest(const QueryFlags& flags) {
+// Adds what files and texts hold to the request, but for the labels of dummies, which may be names.
+absl::StatusOr<SearchRequest> ReadRequest(const QueryFlags& flags, LabelColumn* dummy_labels) {
   SearchRequest request = flags.request;
   if (flags.mechanism.has_value()) {
     PM_ASSIGN_OR_RETURN(request.mechanism, MechanismFromName(*flags.mechanism));
@@ -61,9 +62,8 @@ absl::StatusOr<SearchRequest> ReadRequest(const QueryFlags& flags) {
     if (classes > 0) request.classes = classes;  // auto: as if absent
   }
   if (!flags.dummies_file.empty()) {
-    Anchors& dummies = request.dummies.emplace();
-    PM_ASSIGN_OR_RETURN(dummies.features, ReadVectors(flags.dummies_file));
-    PM_ASSIGN_OR_RETURN(dummies.labels, ReadLabels(flags.dummy_labels_file));
+    PM_ASSIGN_OR_RETURN(request.dummies.emplace().features, ReadVectors(flags.dummies_file));
+    PM_ASSIGN_OR_RETURN(*dummy_labels, ReadLabels(flags.dummy_labels_file));
   }
   PM_ASSIGN_OR_RETURN(request.own_anchors, ReadOwnAnchors(flags.targets));
   if (!flags.report_file.empty() || !flags.compare_images.empty()) request.with_alignment = true;
@@ -96,7 +96,8 @@ absl::Status ConfirmCharge(const QueryFlags& flags, const SearchRequest& request
 }
 
 absl::Status Query(const Context& context, const QueryFlags& flags) {
-  PM_ASSIGN_OR_RETURN(SearchRequest request, ReadRequest(flags));
+  LabelColumn dummy_labels;
+  PM_ASSIGN_OR_RETURN(SearchRequest request, ReadRequest(flags, &dummy_labels));
   PM_ASSIGN_OR_RETURN(std::vector<QueryTarget> rows, ReadRows(flags.targets));
   for (const QueryTarget& row : rows) request.targets.push_back(row.target);
   PM_RETURN_IF_ERROR(CheckTargetValues(request));
@@ -115,7 +116,12 @@ absl::Status Query(const Context& context, const QueryFlags& flags) {
   }
   PM_ASSIGN_OR_RETURN(std::vector<QueryTarget> targets,
                       ReadTargets(flags.targets, parameters, std::move(rows)));
-  PM_RETURN_IF_ERROR(AddLabels(flags.targets, parameters, scheme == Scheme::kEncrypted, &targets));
+  PM_RETURN_IF_ERROR(AddLabels(flags.targets, &targets));
+  if (request.dummies.has_value()) {
+    PM_ASSIGN_OR_RETURN(NamedLabels named, LabelsOfItems("--dummy-labels", dummy_labels, parameters,
+                                                         /*has_items=*/true));
+    request.dummies->labels = std::move(named.labels);
+  }
   request.fingerprint = Fingerprint(parameters);  // what follows was made for these
   request.targets.clear();
   for (const QueryTarget& target : targets) request.targets.push_back(target.target);

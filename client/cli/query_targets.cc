@@ -1,43 +1,21 @@
 #include "client/cli/query_targets.h"
 
 #include <algorithm>
-#include <iostream>
-#include <limits>
 #include <thread>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "client/cli/flags.h"
 #include "client/cli/output.h"
 #include "client/schemes/published_collection.h"
 #include "client/search/departures.h"
 #include "common/base/field_error.h"
+#include "common/base/input_file.h"
 #include "common/base/status_macros.h"
 #include "common/features/vector_file.h"
-#include "common/items/item_checks.h"
 
 namespace privatemail::client::cli {
 namespace {
-
-// A label that classes numbered from 0 do not reach.
-constexpr int32_t kLabelOfNothing = std::numeric_limits<int32_t>::max();
-
-// "0 lemon, 1 lime, ... (24 in all)": the first classes, with names if there are any.
-std::string SomeClasses(const PublicParameters& parameters) {
-  constexpr size_t kMaxListed = 8;
-  const size_t classes = parameters.slot_labels.size();
-  std::vector<std::string> listed;
-  for (size_t slot = 0; slot < std::min(classes, kMaxListed); ++slot) {
-    listed.push_back(absl::StrCat(parameters.slot_labels[slot]));
-    if (!parameters.class_names.empty()) {
-      absl::StrAppend(&listed.back(), " ", parameters.class_names[slot]);
-    }
-  }
-  return absl::StrCat(absl::StrJoin(listed, ", "),
-                      classes > kMaxListed ? absl::StrCat(", ... (", classes, " in all)") : "");
-}
 
 absl::Status CheckOptions(const TargetOptions& options) {
   if (!options.labels.empty() && !options.labels_file.empty()) {
@@ -65,10 +43,10 @@ absl::StatusOr<std::vector<QueryTarget>> ReadRows(const TargetOptions& options) 
   for (const std::string& path : options.images) PM_RETURN_IF_ERROR(CheckImage(path));
   if (!options.images.empty()) return std::vector<QueryTarget>();
   PM_ASSIGN_OR_RETURN(const FloatMatrix vectors, ReadVectors(options.vectors_file));
-  std::vector<int32_t> labels;
+  LabelColumn labels;
   if (!options.labels_file.empty()) {
     PM_ASSIGN_OR_RETURN(labels, ReadLabels(options.labels_file));
-    if (static_cast<Eigen::Index>(labels.size()) != vectors.rows()) {
+    if (std::ssize(labels) != vectors.rows()) {
       return absl::InvalidArgumentError(
           absl::StrCat("--labels must hold one label for each of the ", vectors.rows(),
                        " vectors, but holds ", labels.size()));
@@ -80,7 +58,9 @@ absl::StatusOr<std::vector<QueryTarget>> ReadRows(const TargetOptions& options) 
     QueryTarget target{.row = row};
     target.target.name = absl::StrCat(options.vectors_file, " row ", row);
     target.target.features = vectors.row(row);
-    if (!labels.empty()) target.target.label = labels[static_cast<size_t>(row)];
+    const auto at = static_cast<size_t>(row);
+    if (!labels.names.empty()) target.target.label_text = labels.names[at];
+    if (!labels.numbers.empty() && labels.names.empty()) target.target.label = labels.numbers[at];
     targets.push_back(std::move(target));
   }
   return targets;
@@ -109,33 +89,13 @@ absl::StatusOr<std::vector<QueryTarget>> ReadTargets(const TargetOptions& option
 
 std::vector<std::string> LabelTexts(const std::vector<std::string>& given) {
   if (given != std::vector<std::string>{"-"}) return given;
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(std::cin, line);) lines.push_back(line);
-  // An empty line is an empty label (refused), not a missing one (guessed).
-  return lines.empty() ? std::vector<std::string>{""} : lines;
-}
-
-absl::StatusOr<int32_t> LabelFrom(const std::string& text, const PublicParameters& parameters) {
-  const auto named = std::find(parameters.class_names.begin(), parameters.class_names.end(), text);
-  if (named != parameters.class_names.end()) {
-    return parameters.slot_labels[static_cast<size_t>(named - parameters.class_names.begin())];
-  }
-  int32_t label = 0;
-  const bool is_number = absl::SimpleAtoi(text, &label);
-  if (!parameters.HasClasses()) {
-    if (is_number && label != kNoLabel) return label;
-    return FieldError("label", "an integer, since the collection has no classes", "another text");
-  }
-  if (is_number && parameters.SlotOf(label).ok()) return label;
-  return FieldError("label",
-                    absl::StrCat("the number or name of a class of the collection (",
-                                 SomeClasses(parameters), ")"),
-                    "another text");
+  // No line is an empty label (refused), not a missing one (guessed).
+  return ReadLines("--label", kStandardInput).value_or(std::vector<std::string>{""});
 }
 
 void AddFeatureOptions(CLI::App* command, TargetOptions* options) {
   command->add_option("--vectors", options->vectors_file,
-                      "File of query vectors (.npy .fvecs .csv)");
+                      "File of query vectors (.npy .npz .fvecs .csv)");
   static constexpr char kFlags[] = "--row,--rows";
   AddWords(command, kFlags, "ROWS",
            "Rows of --vectors to search for, one query each: 7, 0-9, 3,7,9-12 or all",
@@ -158,10 +118,11 @@ void AddTargetOptions(CLI::App* command, TargetOptions* options) {
       "mechanisms of Inference Privacy do not hide it");
   command->add_option("--labels", options->labels_file,
                       "File with a label for each row of --vectors");
-  command->add_option("--own-anchors", options->own_anchors_file,
-                      "Joint: features of the collection's anchors, in its order, by the model of "
-                      "--vectors and --dummies (.npy .fvecs .csv). Public: epsilon protects the "
-                      "target, not these; not with gauss-input");
+  command->add_option(
+      "--own-anchors", options->own_anchors_file,
+      "Joint: features of the collection's anchors, in its order, by the model of "
+      "--vectors and --dummies (.npy .npz .fvecs .csv). Public: epsilon protects the "
+      "target, not these; not with gauss-input");
 }
 
 absl::StatusOr<std::optional<FloatMatrix>> ReadOwnAnchors(const TargetOptions& options) {
@@ -174,25 +135,15 @@ absl::StatusOr<std::optional<FloatMatrix>> ReadOwnAnchors(const TargetOptions& o
   return own;
 }
 
-absl::Status AddLabels(const TargetOptions& options, const PublicParameters& parameters,
-                       bool ranks_here, std::vector<QueryTarget>* targets) {
+absl::Status AddLabels(const TargetOptions& options, std::vector<QueryTarget>* targets) {
   const std::vector<std::string> texts = LabelTexts(options.labels);
   if (texts.size() > 1 && texts.size() != targets->size()) {
     return FieldError(
         "label", absl::StrCat("given once, or once for each of the ", targets->size(), " queries"),
         absl::StrCat("given ", texts.size(), " times"));
   }
-  std::vector<int32_t> labels;
-  for (const std::string& text : texts) {
-    const absl::StatusOr<int32_t> label = LabelFrom(text, parameters);
-    if (!label.ok() && !ranks_here) return label.status();
-    if (!label.ok()) {
-      Warn(absl::StrCat("nothing is found: ", WithFieldName(label.status(), "--label").message()));
-    }
-    labels.push_back(label.value_or(kLabelOfNothing));
-  }
-  for (size_t i = 0; i < targets->size() && !labels.empty(); ++i) {
-    (*targets)[i].target.label = labels[labels.size() == 1 ? 0 : i];
+  for (size_t i = 0; i < targets->size() && !texts.empty(); ++i) {
+    (*targets)[i].target.label_text = texts[texts.size() == 1 ? 0 : i];
   }
   return absl::OkStatus();
 }

@@ -54,21 +54,12 @@ absl::StatusOr<std::vector<QueryTarget>> ReadTargets(const TargetOptions& option
                                                      const PublicParameters& parameters,
                                                      std::vector<QueryTarget> rows);
 
-// Gives the targets the labels of --label.
-// ranks_here: the scheme chooses by label on this machine. Then a label that the collection does
-//   not have finds nothing, and a warning says so: if it were refused, the server, which names the
-//   classes, would see that no search is sent, and so learn something of the label.
-// INVALID_ARGUMENT naming label: another number of labels, or one that the collection lacks.
-absl::Status AddLabels(const TargetOptions& options, const PublicParameters& parameters,
-                       bool ranks_here, std::vector<QueryTarget>* targets);
+// Gives the targets the labels of --label. INVALID_ARGUMENT naming label: another number of labels.
+absl::Status AddLabels(const TargetOptions& options, std::vector<QueryTarget>* targets);
 
 // Reads --own-anchors. INVALID_ARGUMENT: the file cannot be read, or is given with --image, whose
 // features are the collection's.
 absl::StatusOr<std::optional<FloatMatrix>> ReadOwnAnchors(const TargetOptions& options);
-
-// The label of a class's number or name; without classes any number that an item may have.
-// INVALID_ARGUMENT listing the classes, but not the text, which is private: neither.
-absl::StatusOr<int32_t> LabelFrom(const std::string& text, const PublicParameters& parameters);
 
 // Returns the values of --label, or the lines of standard input if the only one is "-".
 std::vector<std::string> LabelTexts(const std::vector<std::string>& given);

@@ -56,7 +56,7 @@ absl::StatusOr<SearchTarget> ReadTarget(const ResendFlags& flags,
     target = targets.front().target;
   }
   if (!flags.label.empty()) {
-    PM_ASSIGN_OR_RETURN(target.label, LabelFrom(LabelTexts({flags.label}).front(), parameters));
+    target.label_text = LabelTexts({flags.label}).front();
   }
   return target;
 }

@@ -6,6 +6,7 @@
 #include "client/cli/command.h"
 #include "client/cli/flags.h"
 #include "client/privacy/sensitivity/named_bounds.h"
+#include "client/schemes/class_labels.h"
 #include "common/base/status_macros.h"
 #include "common/features/vector_file.h"
 
@@ -21,7 +22,9 @@ struct SensitivityOptions {
 
 absl::StatusOr<Result> Sensitivity(const Context&, SensitivityOptions options) {
   BoundRequest& request = options.request;
-  PM_ASSIGN_OR_RETURN(request.anchor_labels, ReadLabels(options.labels_file));
+  PM_ASSIGN_OR_RETURN(const LabelColumn column, ReadLabels(options.labels_file));
+  PM_ASSIGN_OR_RETURN(NamedLabels named, NumberClasses("--anchor-labels", column));
+  request.anchor_labels = std::move(named.labels);
   const std::vector<int32_t>& labels = request.anchor_labels;
   const auto classes = std::ssize(std::set<int32_t>(labels.begin(), labels.end()));
   if (classes != options.targets) {
@@ -55,7 +58,7 @@ void AddSensitivityCommand(CLI::App& app, Context& context) {
   command->add_option("--targets", options->targets, "Number of slots, one per class")->required();
   command->add_option("--anchor-labels", options->labels_file, "Labels of the anchors")->required();
   command->add_option("--anchors", options->anchors_file,
-                      "Their vectors (.npy .fvecs .csv), for known-anchors");
+                      "Their vectors (.npy .npz .fvecs .csv), for known-anchors");
   AddEmbeddingOptions(command, &request.settings);
   command->add_option("--alpha", request.settings.alpha, "Weight of the label graph")
       ->capture_default_str();

@@ -1,6 +1,5 @@
 #include "client/cli/values.h"
 
-#include <fstream>
 #include <map>
 #include <optional>
 
@@ -9,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/base/input_file.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 
@@ -63,13 +63,19 @@ absl::StatusOr<absl::Time> ParseExpiry(absl::string_view flag, absl::string_view
 
 absl::StatusOr<std::vector<std::string>> ReadLines(absl::string_view flag,
                                                    const std::string& path) {
-  std::ifstream file(path);
+  const absl::StatusOr<InputFile> file = InputFile::Open(path);
+  if (!file.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, " cannot be read: ", file.status().message()));
+  }
+  absl::string_view text = file->bytes();
+  PM_RETURN_IF_ERROR(SkipByteOrderMark(absl::StrCat(flag, " ", path), &text));
+  absl::ConsumeSuffix(&text, "\n");
   std::vector<std::string> lines;
-  for (std::string line; std::getline(file, line);) {
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
     lines.emplace_back(absl::StripSuffix(line, "\r"));
   }
-  if (file.eof()) return lines;
-  return absl::InvalidArgumentError(absl::StrCat(flag, " ", path, " cannot be read"));
+  return lines;
 }
 
 absl::StatusOr<RowSelection> RowSelection::Parse(absl::string_view flag,

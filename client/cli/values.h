@@ -19,8 +19,8 @@ namespace privatemail::client::cli {
 absl::StatusOr<absl::Time> ParseExpiry(absl::string_view flag, absl::string_view text,
                                        absl::Time now);
 
-// The lines of a file, without their "\n" or "\r\n". INVALID_ARGUMENT naming `flag`: it cannot be
-// read.
+// The lines of a file or of standard input ("-"), without their "\n" or "\r\n" and without a
+// byte-order mark. INVALID_ARGUMENT naming `flag`: it cannot be read, is empty or is UTF-16.
 absl::StatusOr<std::vector<std::string>> ReadLines(absl::string_view flag, const std::string& path);
 
 // Rows of a file: "7", "0-9", "3,7,9-12" or "all".

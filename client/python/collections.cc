@@ -3,6 +3,7 @@
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <string>
@@ -10,11 +11,13 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "client/planning/published_quality.h"
 #include "client/planning/query_plan.h"
 #include "client/python/calls.h"
 #include "client/python/session.h"
+#include "client/schemes/class_labels.h"
 #include "client/schemes/published_collection.h"
 #include "client/search/batch.h"
 #include "client/search/readiness.h"
@@ -142,34 +145,62 @@ py::dict Create(const Session& session, const std::string& name, const std::opti
       Interruptible([&] { return Check(session.admin().CreateCollection(request)); }).collection());
 }
 
-// Reads the rows where the arrays hold them.
+// Reads the rows where the arrays hold them. numbers, names: the labels, one of them or neither.
+// Malformed rows are named before anything is sent.
 py::dict Upsert(const Session& session, const std::string& name, const Rows& features,
-                const std::optional<Labels>& labels, const std::vector<std::string>& ids,
-                const std::vector<std::string>& payloads,
+                const std::optional<Labels>& numbers, std::vector<std::string> names,
+                const std::vector<std::string>& ids, const std::vector<std::string>& payloads,
                 const std::function<void(int64_t)>& progress,
                 const std::function<void(const std::string&)>& warn) {
-  const ItemColumns items = {
-      .features = features.data(),
-      .feature_dim = features.shape(1),
-      .labels = labels.has_value()
-                    ? absl::MakeConstSpan(labels->data(), static_cast<size_t>(labels->size()))
-                    : absl::Span<const int32_t>(),
-      .ids = ids,
-      .payloads = payloads};
+  LabelColumn column{.names = std::move(names)};
+  if (numbers.has_value()) {
+    column.numbers.assign(numbers->data(), numbers->data() + numbers->size());
+  }
   // A Python function takes the interpreter's lock itself.
   const v1::UpsertItemsResponse response = Interruptible([&] {
-    return Check(UploadItems(session.admin(), name, items, {progress, warn, Interrupted()}));
+    const v1::GetCollectionResponse collection = Check(session.admin().GetCollection(name));
+    const PublicParameters parameters = Check(FromProto(collection.parameters()));
+    const NamedLabels labels =
+        Check(LabelsOfItems("labels", column, parameters, collection.items() > 0));
+    const int64_t columns = features.shape(1);
+    const ItemColumns items = {
+        .copy_features =
+            [&](int64_t first, int64_t count, float* out) {
+              std::copy_n(features.data() + first * columns, count * columns, out);
+            },
+        .feature_dim = columns,
+        .labels = labels.labels,
+        .ids = ids,
+        .payloads = payloads,
+        .class_names = parameters.HasClasses() ? absl::Span<const std::string>()
+                                               : absl::MakeConstSpan(labels.class_names)};
+    const std::vector<MalformedRows> malformed = FindMalformed(items, parameters);
+    const auto refuse = [](const std::vector<std::string>& reasons, absl::string_view rest) {
+      throw StatusError(absl::InvalidArgumentError(
+          absl::StrCat("malformed rows: ", absl::StrJoin(reasons, "; "), "; ", rest)));
+    };
+    std::vector<std::string> reasons;
+    for (const MalformedRows& one : malformed) {
+      if (reasons.size() < 5) reasons.push_back(one.ToString());
+    }
+    if (!reasons.empty()) refuse(reasons, "nothing was sent");
+    v1::UpsertItemsResponse sent = Check(
+        UploadItems(session.admin(), name, items, malformed, {progress, warn, Interrupted()}));
+    for (const v1::RejectedItem& item : sent.first_rejected()) {
+      if (reasons.size() < 5) {
+        reasons.push_back(absl::StrCat("row ", item.position(), ": ", item.reason()));
+      }
+    }
+    if (sent.rejected() > 0) {
+      refuse(reasons, absl::StrCat("the server refused ", sent.rejected(),
+                                   " rows and has stored the others"));
+    }
+    return sent;
   });
-  py::list rejected;
-  for (const v1::RejectedItem& item : response.first_rejected()) {
-    rejected.append(py::make_tuple(item.position(), item.id(), item.reason()));
-  }
   py::dict dict;
   dict["inserted"] = response.inserted();
   dict["updated"] = response.updated();
   dict["unchanged"] = response.unchanged();
-  dict["rejected"] = response.rejected();
-  dict["first_rejected"] = rejected;
   return dict;
 }
 

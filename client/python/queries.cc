@@ -34,6 +34,17 @@ FloatMatrix ToMatrix(const Rows& rows) {
   return Eigen::Map<const FloatMatrix>(rows.data(), rows.shape(0), rows.shape(1));
 }
 
+// The number of a label or the text that names it.
+using GivenLabel = std::variant<int32_t, std::string>;
+
+void SetLabel(const GivenLabel& given, SearchTarget* target) {
+  if (const auto* text = std::get_if<std::string>(&given)) {
+    target->label_text = *text;
+  } else {
+    target->label = std::get<int32_t>(given);
+  }
+}
+
 // Copies a keyword argument, if it is given, to a field of the request.
 template <typename Given, typename Field>
 void Take(const py::dict& given, const char* name, Field* field) {
@@ -42,13 +53,14 @@ void Take(const py::dict& given, const char* name, Field* field) {
 
 // given: the arguments of `search` that are not None, of checked types.
 SearchRequest ToRequest(const std::string& collection, const Rows& queries,
-                        const std::optional<std::vector<int32_t>>& labels, const py::dict& given) {
+                        const std::optional<std::vector<GivenLabel>>& labels,
+                        const py::dict& given) {
   SearchRequest request{.collection = collection};
   for (py::ssize_t row = 0; row < queries.shape(0); ++row) {
     SearchTarget& target = request.targets.emplace_back();
     target.name = absl::StrCat("query ", row);
     target.features = Eigen::Map<const Eigen::RowVectorXf>(queries.data(row, 0), queries.shape(1));
-    if (labels.has_value()) target.label = (*labels)[static_cast<size_t>(row)];
+    if (labels.has_value()) SetLabel((*labels)[static_cast<size_t>(row)], &target);
   }
   if (given.contains("scheme")) {
     const auto name = given["scheme"].cast<std::string>();
@@ -89,8 +101,8 @@ SearchRequest ToRequest(const std::string& collection, const Rows& queries,
   return request;
 }
 
-// The result of each target as (JSON, payloads), None where there is none. Payloads stay texts: a
-// hostile server may send JSON that Python does not read.
+// The result of each target as (JSON, payloads, whether labels have names), None where there is
+// none. Payloads stay texts: a hostile server may send JSON that Python does not read.
 py::list ToList(SearchResponse response, const std::string& collection) {
   py::list answers;
   for (size_t i = 0; i < response.results.size(); ++i) {
@@ -102,14 +114,15 @@ py::list ToList(SearchResponse response, const std::string& collection) {
     for (Match& match : response.results[i].matches) {
       payloads.append(std::exchange(match.payload, ""));
     }
-    answers.append(py::make_tuple(ToJson(response, collection, i).dump(), payloads));
+    answers.append(py::make_tuple(ToJson(response, collection, i).dump(), payloads,
+                                  !response.parameters.class_names.empty()));
   }
   return answers;
 }
 
 // The answers, the first failure of the others or None, and the warnings.
 py::tuple Search(const Session& session, const std::string& collection, const Rows& queries,
-                 const std::optional<std::vector<int32_t>>& labels, const py::dict& given) {
+                 const std::optional<std::vector<GivenLabel>>& labels, const py::dict& given) {
   const SearchRequest request = ToRequest(collection, queries, labels, given);
   SearchResponse response = Interruptible([&] { return Check(session.client().Search(request)); });
   const py::object failure =
@@ -119,9 +132,10 @@ py::tuple Search(const Session& session, const std::string& collection, const Ro
 }
 
 py::tuple Resend(const Session& session, const std::string& collection,
-                 const std::optional<Rows>& query, std::optional<int32_t> label,
+                 const std::optional<Rows>& query, const std::optional<GivenLabel>& label,
                  std::optional<int64_t> k) {
-  SearchTarget target{.name = "query", .label = label};
+  SearchTarget target{.name = "query"};
+  if (label.has_value()) SetLabel(*label, &target);
   if (query.has_value()) target.features = ToMatrix(*query).row(0);
   SearchResponse response =
       Interruptible([&] { return Check(session.client().Resend(target, k, collection)); });

@@ -41,7 +41,9 @@ namespace {
 
 nlohmann::json ClassJson(const PublicParameters& parameters, int32_t label) {
   const absl::StatusOr<int64_t> slot = parameters.SlotOf(label);
-  return slot.ok() ? nlohmann::json(parameters.ClassName(*slot)) : nlohmann::json();
+  if (slot.ok()) return parameters.ClassName(*slot);
+  const std::optional<std::string> name = parameters.NameOf(label);
+  return name.has_value() ? nlohmann::json(*name) : nlohmann::json();
 }
 
 nlohmann::json ToJson(const std::vector<Match>& matches, const PublicParameters& parameters) {

@@ -46,7 +46,9 @@ bool IsGiven(const RequestField& field, const SearchRequest& request) {
 
 bool HasLabel(const SearchRequest& request) {
   return std::any_of(request.targets.begin(), request.targets.end(),
-                     [](const SearchTarget& target) { return target.label.has_value(); });
+                     [](const SearchTarget& target) {
+                       return target.label.has_value() || target.label_text.has_value();
+                     });
 }
 
 bool Takes(const RequestField& field, Scheme scheme) {

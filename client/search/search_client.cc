@@ -1,12 +1,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/privacy/sampling/bit_source.h"
+#include "client/schemes/class_labels.h"
 #include "client/schemes/memory_budget.h"
 #include "client/schemes/request_checks.h"
 #include "client/search/batch.h"
@@ -46,6 +48,38 @@ absl::StatusOr<PublicParameters> ReadParameters(const v1::GetCollectionResponse&
                                           ": ", parameters.status().message()));
 }
 
+// A label that classes numbered from 0 do not reach.
+constexpr int32_t kLabelOfNothing = std::numeric_limits<int32_t>::max();
+
+// Copies the request, with labels in place of their texts, to `numbered` if it has such texts. A
+// scheme that chooses by label on this machine finds nothing for one that the collection does not
+// have, and a warning says so: if it were refused, the server, which names the classes, would see
+// that no search is sent, and so learn something of the label.
+absl::Status NumberLabels(const SearchRequest& given, const SearchResponse& response,
+                          const WarnFunction& tell, std::optional<SearchRequest>* numbered) {
+  bool told = false;
+  for (size_t i = 0; i < given.targets.size(); ++i) {
+    if (!given.targets[i].label_text.has_value()) continue;
+    if (!numbered->has_value()) *numbered = given;
+    const auto label = LabelFrom(*given.targets[i].label_text, response.parameters);
+    if (!label.ok()) {
+      if (response.scheme != Scheme::kEncrypted) return label.status();
+      if (!std::exchange(told, true)) {
+        tell(absl::StrCat("nothing is found: ", label.status().message()));
+      }
+    }
+    (*numbered)->targets[i].label = label.value_or(kLabelOfNothing);
+  }
+  return absl::OkStatus();
+}
+
+// A charge would buy nothing.
+absl::Status CheckHasItems(const v1::GetCollectionResponse& published) {
+  if (published.items() > 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("collection ", published.name(), " has no items; nothing was spent"));
+}
+
 // The quality of cells is fetched where it may choose the number of items.
 bool MayNeedQuality(const SearchRequest& request) {
   return !request.items.has_value() && request.scheme.value_or(Scheme::kCells) == Scheme::kCells;
@@ -53,7 +87,7 @@ bool MayNeedQuality(const SearchRequest& request) {
 
 // A message, and what came of it.
 struct Exchange {
-  size_t first, count;  // targets
+  size_t first = 0, count = 0;  // targets
   std::optional<PreparedSearch> prepared = std::nullopt;
   std::optional<SearchAnswer> answer = std::nullopt;
 };
@@ -186,27 +220,35 @@ absl::StatusOr<PublicParameters> SearchClient::Describe(const std::string& colle
   return ReadParameters(published);
 }
 
-absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& request,
+absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& given,
                                                     const WarnFunction& warn) {
-  PM_RETURN_IF_ERROR(CheckTargetValues(request));
+  PM_RETURN_IF_ERROR(CheckTargetValues(given));
   PM_RETURN_IF_ERROR(WaitForDeparture());
   Departures::Search departing(impl_->departures);
 
   // Fetch what is public, and check the request. Up to the first charge a failure costs nothing.
   PM_ASSIGN_OR_RETURN(
       const v1::GetCollectionResponse published,
-      impl_->transport.GetCollection(request.collection, {.quality = MayNeedQuality(request)}));
-  PM_RETURN_IF_ERROR(CheckFingerprint(request, published));
+      impl_->transport.GetCollection(given.collection, {.quality = MayNeedQuality(given)}));
+  PM_RETURN_IF_ERROR(CheckFingerprint(given, published));
   SearchResponse response;
   PM_ASSIGN_OR_RETURN(response.parameters, ReadParameters(published));
-  PM_ASSIGN_OR_RETURN(response.scheme, ResolveScheme(request, response.parameters));
+  PM_ASSIGN_OR_RETURN(response.scheme, ResolveScheme(given, response.parameters));
   PM_RETURN_IF_ERROR(EntryOf(response.scheme).check_offered(published.name(), response.parameters));
+  const WarnFunction tell = [&](const std::string& warning) {
+    response.warnings.push_back(warning);
+    if (warn) warn(warning);
+  };
+  std::optional<SearchRequest> numbered;  // a copy only if a label is a text
+  PM_RETURN_IF_ERROR(NumberLabels(given, response, tell, &numbered));
+  const SearchRequest& request = numbered.has_value() ? *numbered : given;
   std::unique_ptr<Ledger> ledger;
   LedgerEntry budget;
   if (request.epsilon.has_value()) {
     PM_ASSIGN_OR_RETURN(ledger, OpenLedger(impl_->state_folder));
     PM_ASSIGN_OR_RETURN(budget, ledger->Show(response.parameters.collection_uuid));
     PM_RETURN_IF_ERROR(CheckGranted(budget));
+    PM_RETURN_IF_ERROR(CheckHasItems(published));
   }
   SchemeConnection& connection = *impl_->connections.at(response.scheme);
   PM_ASSIGN_OR_RETURN(const std::unique_ptr<SchemeSearch> scheme,
@@ -221,10 +263,6 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& request
   }
 
   // Show what to expect.
-  const WarnFunction tell = [&](const std::string& warning) {
-    response.warnings.push_back(warning);
-    if (warn) warn(warning);
-  };
   for (const std::string& warning : expected.warnings) tell(warning);
 
   // Charge, release and send each message. No answer is read before all are sent: a message that
@@ -244,8 +282,9 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& request
   const auto share = static_cast<size_t>(expected.targets_per_message);
   if (ledger != nullptr) ledger->StartBatch(std::ssize(request.targets));
   for (size_t first = 0; first < request.targets.size(); first += share) {
-    Exchange& one = exchanges.emplace_back(
-        Exchange{.first = first, .count = std::min(share, request.targets.size() - first)});
+    Exchange& one = exchanges.emplace_back();
+    one.first = first;
+    one.count = std::min(share, request.targets.size() - first);
     for (size_t i = 0; i < one.count; ++i) {
       response.results.emplace_back().target = TargetName(request, first + i);
     }
@@ -284,7 +323,7 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& request
   return response;
 }
 
-absl::StatusOr<SearchResponse> SearchClient::Resend(const SearchTarget& target,
+absl::StatusOr<SearchResponse> SearchClient::Resend(const SearchTarget& given,
                                                     std::optional<int64_t> k,
                                                     const std::string& collection) {
   PM_RETURN_IF_ERROR(WaitForDeparture());
@@ -293,6 +332,12 @@ absl::StatusOr<SearchResponse> SearchClient::Resend(const SearchTarget& target,
   SearchResponse response;
   response.scheme = last.scheme;
   PM_ASSIGN_OR_RETURN(response.parameters, ReadParameters(last.collection));
+  SearchTarget target = given;
+  if (given.label_text.has_value()) {
+    const auto label = LabelFrom(*given.label_text, response.parameters);
+    if (last.scheme == Scheme::kJoint) PM_RETURN_IF_ERROR(label.status());
+    target.label = label.value_or(kLabelOfNothing);  // other schemes refuse any
+  }
   SearchResult& result = response.results.emplace_back();
   result.target = target.name;
   SchemeConnection& connection = *impl_->connections.at(last.scheme);

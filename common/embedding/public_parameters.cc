@@ -65,8 +65,13 @@ absl::Status CheckClassCode(const EmbeddingSettings& settings, size_t classes) {
                    settings.embedding_dim));
 }
 
+// classes: 0 without any; then names are those of the items' labels.
 absl::Status CheckClassNames(const std::vector<std::string>& names, size_t classes) {
-  if (names.empty() || names.size() == classes) return absl::OkStatus();
+  if (std::ssize(names) > kMaxSlots) {
+    return InvalidField("class_names", absl::StrCat("must hold at most ", kMaxSlots,
+                                                    " names, but holds ", names.size()));
+  }
+  if (names.empty() || classes == 0 || names.size() == classes) return absl::OkStatus();
   return InvalidField("class_names", absl::StrCat("must hold no name or one for each of the ",
                                                   classes, " classes, but holds ", names.size()));
 }
@@ -166,7 +171,6 @@ absl::Status CheckWithAnchors(const PublicParameters& parameters) {
 absl::Status CheckWithoutAnchors(const PublicParameters& parameters) {
   const std::pair<absl::string_view, bool> fields[] = {
       {"slot_labels", parameters.HasClasses()},
-      {"class_names", !parameters.class_names.empty()},
       {"cell_partitions", !parameters.cell_partitions.empty()},
       {"cell_code", parameters.cell_code.has_value()},
       {"cell_codebook", parameters.cell_codebook.has_value()},
@@ -174,6 +178,7 @@ absl::Status CheckWithoutAnchors(const PublicParameters& parameters) {
   for (const auto& [field, is_given] : fields) {
     if (is_given) return InvalidField(field, "must not be given where there are no anchors");
   }
+  PM_RETURN_IF_ERROR(CheckClassNames(parameters.class_names, 0));
   if (parameters.with_encrypted) return absl::OkStatus();
   return InvalidField("with_encrypted", "must be set where there are no anchors");
 }
@@ -203,6 +208,14 @@ absl::Status CheckCellCode(bool has_cells, bool has_code) {
 
 std::string PublicParameters::ClassName(int64_t slot) const {
   return class_names.empty() ? absl::StrCat(slot_labels[slot]) : class_names[slot];
+}
+
+std::optional<std::string> PublicParameters::NameOf(int32_t label) const {
+  if (class_names.empty()) return std::nullopt;
+  int64_t at = label;
+  if (HasClasses()) at = SlotOf(label).value_or(-1);
+  if (at < 0 || at >= std::ssize(class_names)) return std::nullopt;
+  return class_names[static_cast<size_t>(at)];
 }
 
 absl::StatusOr<int64_t> PublicParameters::SlotOf(int32_t label) const {
@@ -270,15 +283,16 @@ absl::StatusOr<PublicParameters> MakePublicParameters(
   return parameters;
 }
 
-absl::StatusOr<PublicParameters> MakeParametersWithoutAnchors(std::string collection_uuid,
-                                                              std::string extractor,
-                                                              Metric metric) {
+absl::StatusOr<PublicParameters> MakeParametersWithoutAnchors(
+    std::string collection_uuid, std::string extractor, Metric metric,
+    std::vector<std::string> class_names) {
   PM_RETURN_IF_ERROR(CheckExtractor(extractor));
   PublicParameters parameters;
   parameters.collection_uuid = std::move(collection_uuid);
   parameters.extractor = std::move(extractor);
   parameters.anchor_digest = DigestOf(Anchors());
   parameters.metric = metric;
+  parameters.class_names = std::move(class_names);
   parameters.with_encrypted = true;
   PM_RETURN_IF_ERROR(Validate(parameters));
   return parameters;

@@ -45,7 +45,9 @@ struct PublicParameters {
   int64_t feature_dim = 0;     // without anchors 0 until the first item fixes it
   std::string extractor;
   std::vector<int32_t> slot_labels;  // C, ascending: the distinct labels of the anchors, or none
-  std::vector<std::string> class_names;  // C or none
+  // C or none. Without classes label i of an item is called class_names[i], and uploads append to
+  // them.
+  std::vector<std::string> class_names;
   int64_t anchor_count = 0;
   std::string anchor_digest;  // 32 bytes
   std::vector<CellPartition> cell_partitions;
@@ -59,6 +61,8 @@ struct PublicParameters {
   bool HasClasses() const { return !slot_labels.empty(); }
   // "lime", or the label "3" if classes have no names. slot < C.
   std::string ClassName(int64_t slot) const;
+  // The name of a label, or nullopt.
+  std::optional<std::string> NameOf(int32_t label) const;
   // The slot of a label. NOT_FOUND: no class has it; the message names the range, or says that
   // there are no classes.
   absl::StatusOr<int64_t> SlotOf(int32_t label) const;
@@ -79,7 +83,7 @@ std::string DigestOf(const Anchors& anchors);
 // - with labels: fewer than two classes or more than kMaxSlots; embedding_dim of them or more with
 //   the label graph kBalanced or the start kClasses
 // - without labels: settings or a code that need classes (Validate)
-// - class names: neither none nor one for each distinct label, or two the same
+// - class names: with labels neither none nor one for each distinct label, or two the same
 // - an invalid partition or codebook
 absl::StatusOr<PublicParameters> MakePublicParameters(
     std::string collection_uuid, const EmbeddingSettings& settings, const Anchors& anchors,
@@ -89,9 +93,10 @@ absl::StatusOr<PublicParameters> MakePublicParameters(
     std::optional<ProductCodebook> cell_codebook = std::nullopt);
 
 // The parameters of a new collection without anchors, whose first item fixes feature_dim.
-// INVALID_ARGUMENT naming the field: the extractor is empty or too long.
-absl::StatusOr<PublicParameters> MakeParametersWithoutAnchors(std::string collection_uuid,
-                                                              std::string extractor, Metric metric);
+// INVALID_ARGUMENT naming the field: the extractor is empty or too long, or class names are.
+absl::StatusOr<PublicParameters> MakeParametersWithoutAnchors(
+    std::string collection_uuid, std::string extractor, Metric metric,
+    std::vector<std::string> class_names = {});
 
 // SHA-256 of the canonical text. Collections have equal fingerprints only if they agree in every
 // field. The text is the line "privatemail public parameters 1", then a line "name value" for each

@@ -1,14 +1,18 @@
 // Parser of numpy's .npy: magic, version, length of the header, header (a Python dict), values.
 // https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <regex>
 #include <string>
+#include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "absl/types/span.h"
 #include "common/base/status_macros.h"
 #include "common/features/vector_formats.h"
 
@@ -64,11 +68,40 @@ absl::StatusOr<Header> ParseHeader(absl::string_view name, absl::string_view byt
                    bytes.size() - text_at, " follow");
   }
   PM_ASSIGN_OR_RETURN(Header header, ParseDict(name, bytes.substr(text_at, length)));
-  if (header.fortran_order) {
-    return BadFile(name, "expected C order (row after row), got Fortran order");
-  }
   header.values_at = text_at + length;
   return header;
+}
+
+// The type of an array's values, "<f4": order of bytes, kind, and width in bytes, of 'U' in
+// characters of 4 bytes.
+struct ValueType {
+  bool is_big_endian = false;
+  char kind = 0;
+  size_t width = 0;
+
+  bool IsNumber() const {
+    if (kind == 'f') return width == 2 || width == 4 || width == 8;
+    return (kind == 'i' || kind == 'u') && (width == 1 || width == 2 || width == 4 || width == 8);
+  }
+};
+
+// how_to_save: what makes an array of the expected type of one of objects.
+absl::StatusOr<ValueType> ParseType(absl::string_view name, const std::string& descr,
+                                    absl::string_view how_to_save) {
+  if (descr == "|O") {
+    return BadFile(name, "it holds Python objects, whose format can run code and is not read: ",
+                   "save it with np.save(path, ", how_to_save, ")");
+  }
+  constexpr size_t kMaxWidth = size_t{1} << 20;
+  ValueType type;
+  if (descr.size() < 3 || descr.find_first_of("<>|=") != 0 ||
+      !absl::SimpleAtoi(descr.substr(2), &type.width) || type.width > kMaxWidth) {
+    return type;  // of no kind
+  }
+  type.is_big_endian = descr[0] == '>';
+  type.kind = descr[1] == 'b' ? 'u' : descr[1];  // truth values are bytes 0 and 1
+  if (type.kind == 'U') type.width *= sizeof(char32_t);
+  return type;
 }
 
 std::string ShapeText(const Header& header) {
@@ -95,50 +128,102 @@ absl::Status CheckSize(absl::string_view name, absl::string_view bytes, const He
   return absl::OkStatus();
 }
 
-template <typename Integer>
-absl::StatusOr<std::vector<int32_t>> CopyLabels(absl::string_view name, absl::string_view bytes,
-                                                const Header& header) {
-  const int64_t rows = header.shape[0];
-  PM_RETURN_IF_ERROR(CheckSize(name, bytes, header, rows, 1, sizeof(Integer)));
-  std::vector<int32_t> labels(rows);
-  for (int64_t row = 0; row < rows; ++row) {
-    const auto value = Load<Integer>(bytes, header.values_at + row * sizeof(Integer));
-    if (!std::in_range<int32_t>(value)) {
-      return BadFile(name, "row ", row, ": label ", value,
-                     " is beyond what a 32-bit integer holds");
-    }
-    // NOLINTNEXTLINE(bugprone-signed-char-misuse): int8_t is a number here, not a character.
-    labels[row] = static_cast<int32_t>(value);
+// The value of `type`, an integer or a float, as a label. Integers are exact in a double up to
+// 2^53, far beyond what a label may be.
+absl::StatusOr<int32_t> LabelAt(absl::string_view name, absl::string_view bytes,
+                                const ValueType& type, size_t offset, int64_t row) {
+  char value[8] = {};
+  std::memcpy(value, bytes.data() + offset, type.width);
+  if (type.is_big_endian) std::reverse(value, value + type.width);
+  const absl::string_view view(value, sizeof(value));
+  const bool is_negative = type.kind == 'i' && (value[type.width - 1] & 0x80) != 0;
+  if (is_negative) std::memset(value + type.width, 0xff, sizeof(value) - type.width);
+  double number = type.kind == 'u' ? static_cast<double>(Load<uint64_t>(view, 0))
+                                   : static_cast<double>(Load<int64_t>(view, 0));
+  if (type.kind == 'f') {
+    number = type.width == 2   ? static_cast<double>(static_cast<float>(Load<Eigen::half>(view, 0)))
+             : type.width == 4 ? static_cast<double>(Load<float>(view, 0))
+                               : Load<double>(view, 0);
   }
-  return labels;
+  if (const std::optional<int32_t> label = WholeLabel(number); label.has_value()) return *label;
+  if (std::trunc(number) == number) {
+    return BadFile(name, "row ", row, ": label ", absl::StrFormat("%.20g", number),
+                   " is beyond what a 32-bit integer holds");
+  }
+  return BadFile(name, "row ", row, ": label ", number, " is no whole number");
+}
+
+// UTF-8 of a text that numpy pads with NUL: bytes ('S'), or characters of 4 bytes ('U').
+absl::StatusOr<std::string> TextAt(absl::string_view name, absl::string_view bytes,
+                                   const ValueType& type, size_t offset, int64_t row) {
+  if (type.kind == 'S') {
+    const absl::string_view text = bytes.substr(offset, type.width);
+    return std::string(text.substr(0, text.find_last_not_of('\0') + 1));
+  }
+  std::string text;
+  size_t length = 0;  // without padding
+  for (size_t at = 0; at < type.width; at += sizeof(char32_t)) {
+    auto code = Load<uint32_t>(bytes, offset + at);
+    if (type.is_big_endian) code = __builtin_bswap32(code);
+    if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) {
+      return BadFile(name, "row ", row, ": expected text, got the character ", code);
+    }
+    if (code < 0x80) {
+      text += static_cast<char>(code);
+    } else {
+      const int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+      text += static_cast<char>((0xf0 << (3 - more)) | (code >> (6 * more)));
+      for (int i = more - 1; i >= 0; --i) {
+        text += static_cast<char>(0x80 | ((code >> (6 * i)) & 0x3f));
+      }
+    }
+    if (code != 0) length = text.size();
+  }
+  text.resize(length);
+  return text;
 }
 
 }  // namespace
 
-absl::StatusOr<FloatMatrix> ParseNpyVectors(absl::string_view name, absl::string_view bytes) {
+std::optional<size_t> NpyDimensions(absl::string_view bytes) {
+  const absl::StatusOr<Header> header = ParseHeader("", bytes);
+  return header.ok() ? std::optional(header->shape.size()) : std::nullopt;
+}
+
+std::optional<int32_t> WholeLabel(double number) {
+  using Limits = std::numeric_limits<int32_t>;
+  if (std::isnan(number)) return Limits::min();  // kNoLabel
+  if (!(number >= Limits::min() && number <= Limits::max()) || std::trunc(number) != number) {
+    return std::nullopt;
+  }
+  return static_cast<int32_t>(number);
+}
+
+absl::StatusOr<VectorFile> ParseNpyVectors(absl::string_view name, absl::string_view bytes) {
   PM_ASSIGN_OR_RETURN(const Header header, ParseHeader(name, bytes));
-  if (header.descr != "<f4" && header.descr != "<f8") {
-    return BadFile(name, "expected float32 '<f4' or float64 '<f8', got dtype '",
+  PM_ASSIGN_OR_RETURN(const ValueType type,
+                      ParseType(name, header.descr, "array.astype(\"float32\")"));
+  if (!type.IsNumber()) {
+    return BadFile(name, "expected floats of 16 to 64 bits or integers, got dtype '",
                    absl::CHexEscape(header.descr.substr(0, 40)), "'");
   }
   if (header.shape.size() != 2) {
     return BadFile(name, "expected an array of 2 dimensions, got ", header.shape.size());
   }
-  const size_t width = header.descr == "<f4" ? sizeof(float) : sizeof(double);
   const int64_t rows = header.shape[0], columns = header.shape[1];
-  PM_RETURN_IF_ERROR(CheckSize(name, bytes, header, rows, columns, width));
-  FloatMatrix vectors(rows, columns);
-  size_t offset = header.values_at;
-  for (float& value : absl::MakeSpan(vectors.data(), vectors.size())) {
-    value = width == sizeof(float) ? Load<float>(bytes, offset)
-                                   : static_cast<float>(Load<double>(bytes, offset));
-    offset += width;
-  }
-  return vectors;
+  PM_RETURN_IF_ERROR(CheckSize(name, bytes, header, rows, columns, type.width));
+  const auto width = static_cast<int64_t>(type.width);
+  return VectorFile(rows, columns,
+                    {.first = bytes.data() + header.values_at,
+                     .kind = type.kind,
+                     .width = static_cast<int>(width),
+                     .is_big_endian = type.is_big_endian,
+                     .row_stride = header.fortran_order ? width : columns * width,
+                     .col_stride = header.fortran_order ? rows * width : width},
+                    nullptr);
 }
 
-absl::StatusOr<std::vector<int32_t>> ParseNpyLabels(absl::string_view name,
-                                                    absl::string_view bytes) {
+absl::StatusOr<LabelColumn> ParseNpyLabels(absl::string_view name, absl::string_view bytes) {
   PM_ASSIGN_OR_RETURN(const Header header, ParseHeader(name, bytes));
   const bool one_column = header.shape.size() == 2 && header.shape[1] == 1;
   if (header.shape.size() != 1 && !one_column) {
@@ -146,17 +231,23 @@ absl::StatusOr<std::vector<int32_t>> ParseNpyLabels(absl::string_view name,
                    " dimensions",
                    header.shape.size() == 2 ? absl::StrCat(", shape ", ShapeText(header)) : "");
   }
-  const std::string& descr = header.descr;
-  if (descr == "|i1") return CopyLabels<int8_t>(name, bytes, header);
-  if (descr == "|u1") return CopyLabels<uint8_t>(name, bytes, header);
-  if (descr == "<i2") return CopyLabels<int16_t>(name, bytes, header);
-  if (descr == "<u2") return CopyLabels<uint16_t>(name, bytes, header);
-  if (descr == "<i4") return CopyLabels<int32_t>(name, bytes, header);
-  if (descr == "<u4") return CopyLabels<uint32_t>(name, bytes, header);
-  if (descr == "<i8") return CopyLabels<int64_t>(name, bytes, header);
-  if (descr == "<u8") return CopyLabels<uint64_t>(name, bytes, header);
-  return BadFile(name, "expected labels of an integer type such as '<i4', got dtype '",
-                 absl::CHexEscape(descr.substr(0, 40)), "'");
+  PM_ASSIGN_OR_RETURN(const ValueType type, ParseType(name, header.descr, "labels.astype(str)"));
+  const bool is_text = type.kind == 'U' || type.kind == 'S';
+  if (!(is_text && type.width > 0) && !type.IsNumber()) {
+    return BadFile(name, "expected labels that are numbers or text, got dtype '",
+                   absl::CHexEscape(header.descr.substr(0, 40)), "'");
+  }
+  PM_RETURN_IF_ERROR(CheckSize(name, bytes, header, header.shape[0], 1, type.width));
+  LabelColumn labels;
+  for (int64_t row = 0; row < header.shape[0]; ++row) {
+    const size_t offset = header.values_at + static_cast<size_t>(row) * type.width;
+    if (is_text) {
+      PM_ASSIGN_OR_RETURN(labels.names.emplace_back(), TextAt(name, bytes, type, offset, row));
+    } else {
+      PM_ASSIGN_OR_RETURN(labels.numbers.emplace_back(), LabelAt(name, bytes, type, offset, row));
+    }
+  }
+  return labels;
 }
 
 }  // namespace privatemail

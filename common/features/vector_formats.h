@@ -5,23 +5,34 @@
 
 #include <cstdint>
 #include <cstring>
-#include <vector>
+#include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "common/base/matrix.h"
+#include "common/features/vector_file.h"
 
 namespace privatemail {
 
-absl::StatusOr<FloatMatrix> ParseNpyVectors(absl::string_view name, absl::string_view bytes);
-absl::StatusOr<FloatMatrix> ParseCsvVectors(absl::string_view name, absl::string_view bytes);
+absl::StatusOr<VectorFile> ParseNpyVectors(absl::string_view name, absl::string_view bytes);
+absl::StatusOr<VectorFile> ParseCsvVectors(absl::string_view name, absl::string_view bytes);
 
-absl::StatusOr<std::vector<int32_t>> ParseNpyLabels(absl::string_view name,
-                                                    absl::string_view bytes);
-absl::StatusOr<std::vector<int32_t>> ParseCsvLabels(absl::string_view name,
-                                                    absl::string_view bytes);
+absl::StatusOr<LabelColumn> ParseNpyLabels(absl::string_view name, absl::string_view bytes);
+// has_cells: commas separate cells, as in .csv; otherwise a line is a label.
+absl::StatusOr<LabelColumn> ParseTextLabels(absl::string_view name, absl::string_view bytes,
+                                            bool has_cells);
+
+// The bytes of the only array with so many dimensions in an .npz file, as an .npy file, which are
+// part of `bytes` or `inflated`.
+absl::StatusOr<absl::string_view> ArrayOf(absl::string_view name, absl::string_view bytes,
+                                          size_t dimensions, std::string* inflated);
+// The number of dimensions of an .npy file; nullopt: it is none.
+std::optional<size_t> NpyDimensions(absl::string_view bytes);
+
+// The label of a number that is an int32, or kNoLabel of NaN; otherwise nullopt.
+std::optional<int32_t> WholeLabel(double number);
 
 // INVALID_ARGUMENT with a message that begins with the file's name.
 template <typename... Parts>
@@ -29,7 +40,7 @@ absl::Status BadFile(absl::string_view name, const Parts&... parts) {
   return absl::InvalidArgumentError(absl::StrCat(name, ": ", parts...));
 }
 
-// The value at `offset`, perhaps unaligned. The machine is little-endian like the formats.
+// The value at `offset`, perhaps unaligned. The machine is little-endian like most formats.
 template <typename T>
 T Load(absl::string_view bytes, size_t offset) {
   T value;

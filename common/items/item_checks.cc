@@ -63,6 +63,14 @@ class DepthCheck : public nlohmann::json_sax<nlohmann::json> {
 
 }  // namespace
 
+absl::Status CheckItemId(const std::string& id) {
+  const bool has_length = !id.empty() && id.size() <= kMaxItemIdBytes;
+  if (has_length && IsUtf8(id)) return absl::OkStatus();
+  return InvalidField(
+      "id", absl::StrCat("must be 1 to ", kMaxItemIdBytes, " bytes of UTF-8, but ",
+                         has_length ? "is not UTF-8" : absl::StrCat("has ", id.size(), " bytes")));
+}
+
 absl::Status CheckPayload(const std::string& payload) {
   if (payload.empty()) return absl::OkStatus();
   // The parser stops at a NUL byte.

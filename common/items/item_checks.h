@@ -24,6 +24,9 @@ inline constexpr int32_t kNoLabel = std::numeric_limits<int32_t>::min();
 
 bool IsUtf8(const std::string& text);
 
+// INVALID_ARGUMENT unless the id is 1 to kMaxItemIdBytes bytes of UTF-8.
+absl::Status CheckItemId(const std::string& id);
+
 // INVALID_ARGUMENT unless the payload is empty or JSON nested at most kMaxPayloadDepth deep. The
 // message does not repeat the payload.
 absl::Status CheckPayload(const std::string& payload);

@@ -100,7 +100,7 @@ for programs that search collections of privatemaild.")
 set(CPACK_DEBIAN_SDK_PACKAGE_DEPENDS "libabsl-dev, libeigen3-dev, libgrpc++-dev, libprotobuf-dev, libsqlite3-dev, \
 libssl-dev, protobuf-compiler-grpc")
 set(CPACK_DEBIAN_SDK_PACKAGE_SUGGESTS "cmake, libjpeg62-turbo-dev, libopencv-core-dev, libopencv-dnn-dev, \
-libopencv-imgproc-dev, libopencv-objdetect-dev, libpng-dev, libwebp-dev")
+libopencv-imgproc-dev, libopencv-objdetect-dev, libpng-dev, libwebp-dev, zlib1g-dev")
 
 package(python python3-privatemail python "private nearest-neighbour search: Python package"
   "Private queries from Python programs and notebooks, and the evaluation behind

@@ -6,6 +6,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "server/engine/label_agreement.h"
 #include "server/engine/row_file.h"
@@ -271,7 +272,20 @@ absl::StatusOr<std::shared_ptr<const PublishedCollection>> Catalog::FixDimension
       const int64_t dimension,
       NameInNotFound(store_->FixDimension(published.parameters.collection_uuid, first),
                      collection));
-  return collection.collection->SetDimension(dimension);
+  return collection.collection->Extend(dimension);
+}
+
+absl::Status Catalog::AppendClassNames(const CollectionView& collection,
+                                       const std::vector<std::string>& names) {
+  const PublicParameters& parameters = collection.published->parameters;
+  if (parameters.HasClasses()) {
+    return InvalidField("class_names", "must not be given in a collection with classes");
+  }
+  if (names == parameters.class_names) return absl::OkStatus();
+  const absl::Status appended = store_->AppendClassNames(parameters.collection_uuid, names);
+  if (absl::IsNotFound(appended)) return NoSuchCollection(collection.published->name);
+  PM_RETURN_IF_ERROR(appended);
+  return collection.collection->Extend(0, names).status();
 }
 
 absl::StatusOr<DeleteResult> Catalog::DeleteItems(const CollectionView& collection,
@@ -454,20 +468,24 @@ absl::Status Catalog::AdoptCollections(const std::vector<CollectionState>& state
 absl::Status Catalog::AdoptState(const CollectionState& state) {
   const absl::StatusOr<CollectionView> view = Find(state.name);
   if (!view.ok() || !view->collection->IsStoredAs(state)) return absl::OkStatus();
-  PM_RETURN_IF_ERROR(AdoptDimension(state, *view));
+  PM_RETURN_IF_ERROR(AdoptParameters(state, *view));
   absl::Status outcome = AdoptChange(state, view->collection);
   outcome.Update(AdoptRows(state, view->collection->view()));
   return outcome;
 }
 
-// Another daemon has fixed a dimension that this one does not know if it has written items.
-absl::Status Catalog::AdoptDimension(const CollectionState& state, const CollectionView& view) {
-  const bool has_dimension = view.published->parameters.feature_dim > 0;
-  if (has_dimension || state.latest_version == 0) return absl::OkStatus();
+// Another daemon has fixed a dimension, or appended class names, that this one does not know if it
+// has written items.
+absl::Status Catalog::AdoptParameters(const CollectionState& state, const CollectionView& view) {
+  const PublicParameters& parameters = view.published->parameters;
+  const bool has_dimension = parameters.feature_dim > 0;
+  const bool is_changed = !parameters.HasClasses() && state.latest_version > view.latest_version;
+  if ((has_dimension && !is_changed) || state.latest_version == 0) return absl::OkStatus();
   const absl::StatusOr<StoredCollection> stored = store_->LoadCollection(state.uuid);
   if (absl::IsNotFound(stored.status())) return absl::OkStatus();  // the next Refresh sees it
   PM_RETURN_IF_ERROR(stored.status());
-  view.collection->SetDimension(stored->parameters.feature_dim).IgnoreError();  // removed since
+  view.collection->Extend(stored->parameters.feature_dim, stored->parameters.class_names)
+      .IgnoreError();  // removed since
   return absl::OkStatus();
 }
 

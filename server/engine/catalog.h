@@ -106,6 +106,9 @@ class Catalog {
   // a collection without a dimension fixes it.
   absl::StatusOr<UpsertResult> Upsert(const CollectionView& collection,
                                       absl::Span<const Item> items);
+  // INVALID_ARGUMENT: the collection has classes. Other statuses as of Store.
+  absl::Status AppendClassNames(const CollectionView& collection,
+                                const std::vector<std::string>& names);
   absl::StatusOr<DeleteResult> DeleteItems(const CollectionView& collection,
                                            absl::Span<const std::string> ids);
 
@@ -161,7 +164,7 @@ class Catalog {
   absl::Status AdoptCollections(const std::vector<CollectionState>& states);
   // Takes over what the state says; an error with one part of it does not prevent the others.
   absl::Status AdoptState(const CollectionState& state);
-  absl::Status AdoptDimension(const CollectionState& state, const CollectionView& view);
+  absl::Status AdoptParameters(const CollectionState& state, const CollectionView& view);
   absl::Status AdoptChange(const CollectionState& state, const CollectionPtr& collection);
   absl::Status AdoptEmbedding(const CollectionPtr& collection);
   // Brings encrypted rows up to the state's version.

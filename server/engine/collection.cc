@@ -165,13 +165,17 @@ void Collection::FinishLoad() {
   if (--loads_ == 0) deletions_.clear();
 }
 
-absl::StatusOr<std::shared_ptr<const PublishedCollection>> Collection::SetDimension(
-    int64_t dimension) {
+absl::StatusOr<std::shared_ptr<const PublishedCollection>> Collection::Extend(
+    int64_t dimension, const std::vector<std::string>& class_names) {
   const std::lock_guard<std::mutex> guard(mutex_);
   if (removed_) return NoSuchCollection(view_.published->name);
-  if (view_.published->parameters.feature_dim == 0) {
+  const PublicParameters& former = view_.published->parameters;
+  const bool has_names = former.class_names.size() >= class_names.size();
+  const bool has_dimension = former.feature_dim > 0 || dimension == 0;
+  if (!has_dimension || !has_names) {
     auto changed = std::make_shared<PublishedCollection>(*view_.published);
-    changed->parameters.feature_dim = dimension;
+    if (!has_dimension) changed->parameters.feature_dim = dimension;
+    if (!has_names) changed->parameters.class_names = class_names;
     changed->fingerprint = Fingerprint(changed->parameters);
     view_.published = std::move(changed);
   }

@@ -96,9 +96,11 @@ class Collection : public std::enable_shared_from_this<Collection> {
   // a restored collection may have. Takes over its key.
   bool IsStoredAs(const CollectionState& state);
 
-  // Publishes the dimension unless the collection has one. Returns what is published. NOT_FOUND:
-  // the collection was removed.
-  absl::StatusOr<std::shared_ptr<const PublishedCollection>> SetDimension(int64_t dimension);
+  // Publishes what uploads change of the parameters: the dimension unless the collection has one,
+  // and class names unless it has as many. Returns what is published. NOT_FOUND: the collection was
+  // removed.
+  absl::StatusOr<std::shared_ptr<const PublishedCollection>> Extend(
+      int64_t dimension, const std::vector<std::string>& class_names = {});
 
   // Record writes to the items.
   void RecordItems(uint64_t items, uint64_t latest_version);

@@ -47,14 +47,13 @@ absl::StatusOr<StoredCollection> PrepareWithoutAnchors(NewCollection collection,
         absl::StrCat(field, " must not be given where there are no anchors"));
   };
   if (!collection.anchors.labels.empty()) return unexpected("anchor_labels");
-  if (!collection.class_names.empty()) return unexpected("class_names");
   if (!collection.cells.empty()) return unexpected("cells");
   if (collection.publish_quality) return unexpected("publish_quality");
   StoredCollection stored;
   stored.name = std::move(collection.name);
-  PM_ASSIGN_OR_RETURN(stored.parameters,
-                      MakeParametersWithoutAnchors(std::move(uuid), std::move(collection.extractor),
-                                                   collection.metric));
+  PM_ASSIGN_OR_RETURN(stored.parameters, MakeParametersWithoutAnchors(
+                                             std::move(uuid), std::move(collection.extractor),
+                                             collection.metric, std::move(collection.class_names)));
   return stored;
 }
 
@@ -121,7 +120,8 @@ absl::Status CheckSnapshotParameters(const StoredCollection& collection) {
           ? MakePublicParameters(given.collection_uuid, given.settings, collection.anchors,
                                  given.class_names, given.extractor, given.cell_partitions,
                                  given.cell_code, given.cell_codebook)
-          : MakeParametersWithoutAnchors(given.collection_uuid, given.extractor, given.metric);
+          : MakeParametersWithoutAnchors(given.collection_uuid, given.extractor, given.metric,
+                                         given.class_names);
   if (!made.ok()) return absl::DataLossError(absl::StrCat("snapshot: ", made.status().message()));
   if (!given.HasAnchors()) made->feature_dim = given.feature_dim;
   made->publish_quality = given.publish_quality;

@@ -104,6 +104,10 @@ absl::Status Upsert(Catalog* catalog, Call& call, v1::UpsertItemsResponse* total
     PM_ASSIGN_OR_RETURN(collection, FindSame(*catalog, collection));
     PM_RETURN_IF_ERROR(CheckLimits(message, collection, call.limits()));
     PM_ASSIGN_OR_RETURN(const std::vector<Item> items, TakeItems(&message));
+    if (message.class_names_size() > 0) {
+      PM_RETURN_IF_ERROR(catalog->AppendClassNames(
+          collection, {message.class_names().begin(), message.class_names().end()}));
+    }
     PM_ASSIGN_OR_RETURN(const UpsertResult result, catalog->Upsert(collection, items));
     AddResult(result, items, offset, totals);
     offset += items.size();

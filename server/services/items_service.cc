@@ -87,6 +87,8 @@ void CollectionsService::ServeItems(Dispatcher* dispatcher) {
         PM_ASSIGN_OR_RETURN(const DeleteResult result, catalog_->DeleteItems(view, ids));
         call.AddRows(result.deleted);
         answer->set_deleted(result.deleted);
+        answer->mutable_first_missing()->Assign(result.first_missing.begin(),
+                                                result.first_missing.end());
         return absl::OkStatus();
       });
   dispatcher->ServeUnary<v1::GetItemsRequest, v1::GetItemsResponse>(

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -213,7 +214,8 @@ absl::Status SqlStore::Create(const StoredCollection& collection) {
   return session->Commit();
 }
 
-absl::StatusOr<int64_t> SqlStore::FixDimension(absl::string_view uuid, int64_t dimension) {
+absl::Status SqlStore::ChangeParameters(
+    absl::string_view uuid, absl::FunctionRef<absl::StatusOr<bool>(PublicParameters*)> change) {
   PM_ASSIGN_OR_RETURN(const auto begun, BeginWith(uuid, Lock::kChange));
   const auto& [session, collection] = begun;
   PublicParameters parameters;
@@ -224,15 +226,41 @@ absl::StatusOr<int64_t> SqlStore::FixDimension(absl::string_view uuid, int64_t d
                                       parameters = *std::move(decoded);
                                       return absl::OkStatus();
                                     }));
-  if (parameters.feature_dim > 0) return parameters.feature_dim;
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("dimension", dimension, 1, lattice::kMaxDimensions));
-  parameters.feature_dim = dimension;
+  PM_ASSIGN_OR_RETURN(const bool is_changed, change(&parameters));
+  if (!is_changed) return absl::OkStatus();
   const std::string bytes = EncodeParameters(parameters);
   PM_RETURN_IF_ERROR(session->Run("UPDATE collections SET parameters = $2 WHERE key = $1",
                                   {collection.key, SqlBytes{bytes}}));
   PM_RETURN_IF_ERROR(Notify(session.get(), uuid));
-  PM_RETURN_IF_ERROR(session->Commit());
-  return dimension;
+  return session->Commit();
+}
+
+absl::StatusOr<int64_t> SqlStore::FixDimension(absl::string_view uuid, int64_t dimension) {
+  int64_t fixed = 0;
+  PM_RETURN_IF_ERROR(
+      ChangeParameters(uuid, [&](PublicParameters* parameters) -> absl::StatusOr<bool> {
+        fixed = parameters->feature_dim;
+        if (fixed > 0) return false;
+        PM_RETURN_IF_ERROR(CheckIntegerBetween("dimension", dimension, 1, lattice::kMaxDimensions));
+        parameters->feature_dim = fixed = dimension;
+        return true;
+      }));
+  return fixed;
+}
+
+absl::Status SqlStore::AppendClassNames(absl::string_view uuid,
+                                        const std::vector<std::string>& names) {
+  return ChangeParameters(uuid, [&](PublicParameters* parameters) -> absl::StatusOr<bool> {
+    const std::vector<std::string> former = std::exchange(parameters->class_names, names);
+    if (former.size() > names.size() || !std::equal(former.begin(), former.end(), names.begin())) {
+      return absl::AbortedError(
+          absl::StrCat("class_names must begin with the ", former.size(),
+                       " names that the collection has, but another upload has appended others: "
+                       "fetch them again"));
+    }
+    PM_RETURN_IF_ERROR(Validate(*parameters));
+    return names.size() > former.size();
+  });
 }
 
 absl::Status SqlStore::Finish(SqlSession* session, absl::string_view uuid, int64_t key,
@@ -325,6 +353,11 @@ absl::StatusOr<DeleteResult> SqlStore::DeleteItems(const PublicParameters& param
                                 }));
   DeleteResult result;
   result.deleted = deleted.size();
+  const std::set<absl::string_view> found(deleted.begin(), deleted.end());
+  for (const std::string& id : ids) {
+    if (result.first_missing.size() == kMaxMissingListed) break;
+    if (!found.contains(id)) result.first_missing.push_back(id);
+  }
   result.items = static_cast<uint64_t>(collection.items) - result.deleted;
   result.latest_version = static_cast<uint64_t>(version);
   if (deleted.empty()) return result;

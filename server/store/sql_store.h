@@ -113,6 +113,8 @@ class SqlStore : public Store {
   absl::StatusOr<std::vector<CollectionState>> ListStates() override;
   absl::Status Create(const StoredCollection& collection) override;
   absl::StatusOr<int64_t> FixDimension(absl::string_view uuid, int64_t dimension) override;
+  absl::Status AppendClassNames(absl::string_view uuid,
+                                const std::vector<std::string>& names) override;
   absl::StatusOr<UpsertResult> Upsert(const PublicParameters& parameters,
                                       absl::Span<const Item> items) override;
   absl::StatusOr<DeleteResult> DeleteItems(const PublicParameters& parameters,
@@ -193,6 +195,9 @@ class SqlStore : public Store {
   absl::StatusOr<CollectionRow> FindCollection(SqlSession* session, absl::string_view uuid,
                                                Lock lock) const;
   absl::StatusOr<CollectionSession> BeginWith(absl::string_view uuid, Lock lock);
+  // Stores the parameters unless `change` returns false or an error.
+  absl::Status ChangeParameters(absl::string_view uuid,
+                                absl::FunctionRef<absl::StatusOr<bool>(PublicParameters*)> change);
   static absl::StatusOr<EmbeddingRow> FindEmbedding(SqlSession* session, int64_t collection);
   // The key of the embedding of this version. ABORTED: the collection has another one.
   static absl::StatusOr<int64_t> FindEmbeddingKey(SqlSession* session, int64_t collection,

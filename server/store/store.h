@@ -74,6 +74,11 @@ class Store {
   // dimension: 1 to lattice::kMaxDimensions. NOT_FOUND.
   virtual absl::StatusOr<int64_t> FixDimension(absl::string_view uuid, int64_t dimension) = 0;
 
+  // Appends to the class names of a collection without classes, of which `names` begin with those
+  // that it has. ABORTED: they do not. INVALID_ARGUMENT: Validate. NOT_FOUND.
+  virtual absl::Status AppendClassNames(absl::string_view uuid,
+                                        const std::vector<std::string>& names) = 0;
+
   // Inserts or replaces by id, in order. An item equal to the stored one keeps its version. The
   // caller has checked the items (CheckItem); none is rejected. NOT_FOUND.
   virtual absl::StatusOr<UpsertResult> Upsert(const PublicParameters& parameters,

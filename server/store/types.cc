@@ -17,22 +17,6 @@
 #include "common/lattice/scores.h"
 
 namespace privatemail::server {
-namespace {
-
-absl::Status CheckId(const std::string& id) {
-  if (id.empty() || id.size() > kMaxItemIdBytes) {
-    return InvalidField("id", absl::StrCat("must be 1 to ", kMaxItemIdBytes,
-                                           " bytes of UTF-8, but has ", id.size(), " bytes"));
-  }
-  if (!IsUtf8(id)) {
-    return InvalidField(
-        "id", absl::StrCat("must be 1 to ", kMaxItemIdBytes, " bytes of UTF-8, but is not UTF-8"));
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
-
 absl::Status NoSuchCollection(absl::string_view collection) {
   return absl::NotFoundError(absl::StrCat(
       "collection ", absl::CHexEscape(collection.substr(0, 2 * kMaxCollectionNameBytes)),
@@ -40,7 +24,7 @@ absl::Status NoSuchCollection(absl::string_view collection) {
 }
 
 absl::Status CheckItem(const Item& item, const PublicParameters& parameters) {
-  PM_RETURN_IF_ERROR(CheckId(item.id));
+  PM_RETURN_IF_ERROR(CheckItemId(item.id));
   const auto columns = static_cast<int64_t>(item.features.size());
   const bool has_dimension = parameters.feature_dim > 0;
   PM_RETURN_IF_ERROR(has_dimension ? CheckColumns("features", parameters.feature_dim, columns)

@@ -51,11 +51,14 @@ struct UpsertResult {
   uint64_t latest_version = 0;      // of the collection, after the batch
 };
 
+inline constexpr size_t kMaxMissingListed = 100;
+
 // The result of a deletion of a batch of ids.
 struct DeleteResult {
-  uint64_t deleted = 0;         // existing ones
-  uint64_t items = 0;           // of the collection, after the batch
-  uint64_t latest_version = 0;  // of the collection, after the batch
+  uint64_t deleted = 0;                         // existing ones
+  std::vector<std::string> first_missing = {};  // others of the ids, at most kMaxMissingListed
+  uint64_t items = 0;                           // of the collection, after the batch
+  uint64_t latest_version = 0;                  // of the collection, after the batch
 };
 
 // A stored collection without its items.

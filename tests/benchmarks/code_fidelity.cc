@@ -106,7 +106,7 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "usage: code_fidelity VECTORS LABELS ANCHORS CELLS ITEMS\n");
     return 2;
   }
-  const Labelled all{ReadVectors(argv[1]).value(), ReadLabels(argv[2]).value()};
+  const Labelled all{ReadVectors(argv[1]).value(), ReadLabels(argv[2])->numbers};
   const int64_t gallery = all.features.rows() - anchors - kTargets;
   if (std::ssize(all.labels) != all.features.rows() || anchors < 1 || items < kMatches ||
       items > gallery) {

@@ -54,7 +54,7 @@ struct Scene {
 };
 
 Scene Deal(const Options& options, uint64_t seed) {
-  const Labelled all{ReadVectors(options.vectors).value(), ReadLabels(options.labels).value()};
+  const Labelled all{ReadVectors(options.vectors).value(), ReadLabels(options.labels)->numbers};
   std::mt19937_64 random(seed);
   std::map<int32_t, std::vector<int64_t>> rows_of;
   for (size_t row = 0; row < all.labels.size(); ++row) {

@@ -74,7 +74,7 @@ class EvilServer : public ::testing::Test {
   v1::GetCollectionResponse collection_;
   // Six items of four columns.
   const std::string rows_ = folder_.Write("rows.csv", Repeated("1,0,0,2\n0,1,3,0\n0,4,1,1\n", 2));
-  const std::string labels_ = folder_.Write("labels.txt", "0\n1\n2\n0\n1\n2\n");
+  const std::string labels_ = folder_.Write("labels.txt", "0\n1\n0\n0\n1\n0\n");
   const Command upload_ = {"ingest",   "things", "--vectors", rows_,
                            "--labels", labels_,  "--replace"};
 };

@@ -43,9 +43,10 @@ TEST_F(Items, AreListedFetchedCountedAndDeleted) {
   EXPECT_EQ(fetched["items"][0]["label"], 2);
 
   std::ofstream(folder_ / "ids") << "3\n11\n";
-  EXPECT_EQ(
-      Answer({"items", "delete", "things", "7", "none", "--ids-file", folder_ / "ids"})["deleted"],
-      3);
+  const Outcome deleted =
+      Run({"items", "delete", "things", "7", "none", "--ids-file", folder_ / "ids", "--json"});
+  EXPECT_EQ(deleted.exit_code, 3) << "one is missing, the others are deleted";
+  EXPECT_EQ(deleted.json(), (json{{"deleted", 3}, {"missing", 1}, {"missing_ids", {"none"}}}));
   EXPECT_EQ(Answer({"items", "count", "things"})["items"], kItems - 3);
   EXPECT_EQ(Info()["embedded"], kItems - 3);
 }

@@ -49,7 +49,7 @@ TEST_F(WithoutAnchors, NameAloneIsEnoughAndFirstIngestFixesTheDimension) {
                                "--label", "no such class", "--json"});
   EXPECT_EQ(nothing.exit_code, 0) << nothing.err;
   EXPECT_THAT(nothing.json()["matches"], SizeIs(0));
-  EXPECT_THAT(nothing.err, HasSubstr("nothing is found: --label must be"));
+  EXPECT_THAT(nothing.err, HasSubstr("nothing is found: label must be"));
 }
 
 TEST_F(WithoutAnchors, AnchorsWithoutLabelsOfferCells) {

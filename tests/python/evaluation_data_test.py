@@ -75,6 +75,13 @@ class Files(InFolder):
             with self.subTest(name):
                 self.assertEqual(self.rows("v.csv", "3,4\n0,2\n", (name, content)).labels.tolist(), [7, -9])
 
+    def test_labels_may_be_names(self):
+        for name, content in (("l.csv", "label\n\"tea, green\"\n1\n"), ("l.txt", "tea, green\n1\n"),
+                              ("l.npy", npy(np.array(["tea, green", "1"])))):
+            with self.subTest(name):
+                rows = self.rows("v.csv", "3,4\n0,2\n", (name, content))
+                self.assertEqual((rows.labels.tolist(), rows.class_names), ([1, 0], ("1", "tea, green")))
+
     def test_malformed_vectors_are_refused(self):
         for text, name, content in (
                 ("row 1 is zero", "v.csv", "3,4\n0,0\n"), ("row 1 is not", "v.csv", "3,4\ninf,0\n"),
@@ -90,10 +97,11 @@ class Files(InFolder):
 
     def test_malformed_labels_are_refused(self):
         for text, name, content in (
-                (r"\(2,\), one for each row", "l.txt", "7\n"), ("'heron'", "l.txt", "heron\n1\n"),
+                (r"\(2,\), one for each row", "l.txt", "7\n"),
                 ("'1.5'", "l.csv", "1\n1.5\n"), ("one for each row", "l.csv", "1,2\n3,4\n"),
                 ("32 bits", "l.txt", "1\n2147483648\n"), ("32 bits", "l.npy", npy(np.array([1, 2**63], np.uint64))),
-                ("integers", "l.npy", npy(np.ones(2))), ("one for each row", "l.npy", npy(np.ones((2, 2), int))),
+                ("whole numbers", "l.npy", npy(np.array([1, 1.5]))),
+                ("row 1 has none", "l.npy", npy(np.array([1, np.nan]))), ("one for each row", "l.npy", npy(np.ones((2, 2), int))),
                 ("one for each row", "l.ivecs", vecs([[1, 2], [3, 4]], "i")),
                 ("ends in .npy, .ivecs, .csv, .txt", "l.fvecs", "")):
             with self.subTest(text):

@@ -74,7 +74,8 @@ class Options(unittest.TestCase):
         for options in (COST, {"scheme": "cells", "epsilon": 1}):
             with self.assertRaisesRegex(pm.InvalidArgument, "label"):
                 things.search(service.rows[7], label=-2**31, **options)
-        self.assertEqual(things.ingest(service.rows[:1], labels=[-2**31], ids=["unlabelled"]).rejected, 1)
+        with self.assertRaisesRegex(pm.InvalidArgument, "but is missing .row 0.; nothing was sent"):
+            things.ingest(service.rows[:1], labels=[-2**31], ids=["unlabelled"])
 
     def test_own_anchors_place_queries_of_another_model(self):
         rotation = np.linalg.qr(np.random.default_rng(3).standard_normal((DIM, DIM)))[0]

@@ -160,7 +160,7 @@ class Administration(unittest.TestCase):
         rows = service.rows[:1000]
         upsert = things._session.upsert  # pylint: disable=protected-access
         with self.assertRaises(KeyboardInterrupt):
-            upsert("things", rows, service.labels[:1000].astype(np.int32), [f"new {row}" for row in range(1000)], [],
+            upsert("things", rows, service.labels[:1000].astype(np.int32), [], [f"new {row}" for row in range(1000)], [],
                    interrupt, None)
         stored = len(things) - len(service.rows)
         self.assertLessEqual(stored, 512)
@@ -196,11 +196,11 @@ class Errors(unittest.TestCase):
     def test_bad_queries_name_the_argument_and_cost_nothing(self):
         row = service.rows[0]
         for text, query in (("16 columns", row[:5]), ("finite", row * np.nan), ("dtype of numbers", "text"),
-                            ("dtype of numbers", row.astype(object)), ("rows x features", row.reshape(1, 1, DIM)),
+                            ("array of numbers", np.array([{}] * DIM)), ("rows x features", row.reshape(1, 1, DIM)),
                             ("empty", np.zeros((0, DIM))), ("differ in length", [[1, 2], [3]])):
             self.refused(pm.InvalidArgument, text, lambda query=query: things.search(query, **COST), "queries")
         self.refused(pm.InvalidArgument, "zero", lambda: things.search(0 * row, **COST))
-        self.refused(pm.InvalidArgument, "integers", lambda: things.search(row, label="pear", **COST), "label")
+        self.refused(pm.InvalidArgument, "number or name", lambda: things.search(row, label="pear", **COST), "label")
         self.refused(pm.InvalidArgument, "10 classes", lambda: things.search(row, label=99, **COST), "label")
         self.refused(pm.InvalidArgument, "shape", lambda: things.search(row, label=[1, 2], **COST), "label")
         self.refused(pm.InvalidArgument, "epsilon", lambda: things.search(row, epsilon=np.nan, delta=1e-6))

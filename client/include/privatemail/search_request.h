@@ -31,6 +31,7 @@ struct SearchTarget {
   Eigen::RowVectorXf features = {};             // as many finite values as the collection has
   std::optional<int32_t> label = std::nullopt;  // encrypted: only items with this label.
                                                 // joint: the target's class
+  std::optional<std::string> label_text = std::nullopt;  // its number or name, in place of label
 };
 
 // The party that runs the iterations after the noise of `joint`. Both give the same coordinates up

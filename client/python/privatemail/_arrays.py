@@ -1,9 +1,10 @@
 """Checks of arrays. Errors name the argument, what was expected and what came; never a value."""
 
 import collections.abc
+import json
 import operator
 import os
-from typing import Any, List, Optional, Tuple
+from typing import Any, List, Optional, Set, Tuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +21,23 @@ def as_array(field: str, given: Any) -> "np.ndarray[Any, Any]":
         raise wrong(field, f"must be an array of numbers, but its rows differ in length") from error
 
 
+def _unpacked(field: str, array: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
+    """An array of dtype object of numbers, or of rows of numbers, such as a column of a table, as one of numbers."""
+    try:
+        stacked = np.array(list(array)) if array.ndim == 1 else array
+        numbers = {type(one) for one in stacked.flat} if stacked.dtype.kind == "O" else set()
+        if all(issubclass(kind, (int, float, np.number)) and kind is not bool for kind in numbers):
+            return stacked.astype(np.float64) if numbers else stacked
+    except (TypeError, ValueError):
+        pass
+    raise wrong(field, "must be an array of numbers, but holds other objects or rows that differ in length")
+
+
 def rows(field: str, given: Any, columns: Optional[int] = None, copy: bool = False) -> NDArray[np.float32]:
     """A C-contiguous float32 array of finite numbers, n x columns, n > 0. copy: always a new one."""
     array = as_array(field, given)
+    if array.dtype.kind == "O":
+        array = _unpacked(field, array)
     if array.dtype.kind not in "fiu":
         raise wrong(field, f"must have a dtype of numbers, but has {array.dtype}")
     if array.ndim != 2:
@@ -46,16 +61,104 @@ def targets(given: Any, field: str = "queries") -> Tuple[NDArray[np.float32], bo
     return rows(field, array[None] if one else array, copy=True), one
 
 
+def _is_missing(one: Any) -> bool:
+    """None, NaN, and pandas' NA and NaT."""
+    return one is None or type(one).__name__ in ("NAType", "NaTType") or (isinstance(one, (float, np.floating))
+                                                                         and bool(np.isnan(one)))
+
+
 def labels(field: str, given: Any, count: int) -> NDArray[np.int32]:
-    """A C-contiguous int32 array of `count` labels."""
-    array = np.asarray(given)
-    if array.dtype.kind not in "iu":
-        raise wrong(field, f"must be integers, but has dtype {array.dtype}")
+    """A C-contiguous int32 array of `count` labels that are integers, none of them missing."""
+    numbers, _ = label_column(field, given, count)
+    if numbers is None:
+        raise wrong(field, "must be integers, but are strings")
+    if (numbers == -2**31).any():
+        raise wrong(field, f"must be integers, but row {numbers.argmin()} has none")
+    return numbers
+
+
+def label_column(field: str, given: Any, count: int) -> Tuple[Optional[NDArray[np.int32]], List[str]]:
+    """`count` labels: as a C-contiguous int32 array, -2**31 where one is missing, or as strings, then "".
+
+    Takes integers, whole floats, strings and arrays of dtype object with one kind of them.
+    """
+    # numpy would make text of a number in a list that also holds text.
+    array = np.array(given, object) if isinstance(given, (list, tuple)) else np.asarray(given)
     if array.shape != (count,):
         raise wrong(field, f"must have shape ({count},), one for each row, but has {array.shape}")
+    missing = np.zeros(count, bool)
+    if isinstance(given, np.ma.MaskedArray):
+        missing |= np.asarray(given.mask)
+    if array.dtype.kind == "O":
+        missing |= np.fromiter(map(_is_missing, array), bool, count)
+        kinds: Set[Any] = {str if isinstance(one, str) else type(one) for one in array[~missing]}
+        if kinds == {str}:
+            return None, ["" if gone else str(one) for one, gone in zip(array, missing)]
+        if str in kinds:
+            raise wrong(field, "must be all integers or all strings, but are of both")
+        array = np.where(missing, 0, array)
+        if bool not in kinds and all(issubclass(kind, (int, float, np.integer, np.floating)) for kind in kinds):
+            try:
+                array = array.astype(np.float64)  # exact for every label
+            except OverflowError:
+                raise wrong(field, "must fit into 32 bits, but do not") from None
+    if array.dtype.kind == "S":
+        array = np.char.decode(array, "utf-8")
+    if array.dtype.kind in "UT":
+        return None, ["" if gone else str(one) for one, gone in zip(array, missing)]
+    if array.dtype.kind == "f":
+        missing |= np.isnan(array)
+        array = np.where(missing, 0, array)
+        if not (np.isfinite(array) & (array == np.trunc(array))).all():
+            raise wrong(field, "must be whole numbers, but some are not")
+    elif array.dtype.kind not in "iu":
+        raise wrong(field, f"must be integers or strings, but has dtype {array.dtype}")
     if array.size and (array.min() < -2**31 or array.max() >= 2**31):
         raise wrong(field, f"must fit into 32 bits, but do not")
-    return np.ascontiguousarray(array, np.int32)
+    return np.ascontiguousarray(np.where(missing, -2**31, array), np.int32), []
+
+
+def _json_value(one: Any) -> Any:
+    """What JSON has in place of numpy's values and of times."""
+    if isinstance(one, np.ndarray):
+        return one.tolist()
+    if isinstance(one, np.datetime64) and not np.isnat(one):
+        return str(one)
+    if isinstance(one, (np.bool_, np.number)):
+        return one.item()
+    if not _is_missing(one) and hasattr(one, "isoformat"):
+        return one.isoformat()
+    raise TypeError(f"holds a value of type {type(one).__name__}, which JSON does not have")
+
+
+def _payload_text(one: Any) -> str:
+    if _is_missing(one):
+        return ""
+    try:
+        return json.dumps(one, allow_nan=False, default=_json_value)
+    except ValueError as error:  # NaN, which JSON does not have, or a list within itself
+        kind = "itself" if "ircular" in str(error) else "NaN or an infinity, which JSON does not have: give None"
+        raise TypeError(f"holds {kind}") from None
+    except RecursionError:
+        raise TypeError("is nested too deep") from None
+
+
+def payload_texts(field: str, given: Any, count: int) -> List[str]:
+    """JSON texts of `count` values, or of the rows of a table of pandas, polars or arrow; "" for None."""
+    for method, arguments in (("to_dicts", ()), ("to_pylist", ()), ("to_dict", ("records",))):
+        if getattr(given, "ndim", 2) == 2 and hasattr(given, method):
+            given = getattr(given, method)(*arguments)
+    if isinstance(given, (str, bytes, dict)):
+        raise wrong(field, f"must be a list of values, one for each row, but is of type {type(given).__name__}")
+    rows, found = list(given), []
+    if len(rows) != count:
+        raise wrong(field, f"must have {count} entries, one for each row, but has {len(rows)}")
+    for row, one in enumerate(rows):
+        try:
+            found.append(_payload_text(one))
+        except TypeError as error:
+            raise wrong(field, f"must be JSON values, but row {row} {error}; nothing was sent") from None
+    return found
 
 
 def integer(field: str, given: Any) -> int:
@@ -135,9 +238,11 @@ def texts(field: str, given: Any, count: Optional[int] = None) -> List[str]:
     if isinstance(given, str):
         raise wrong(field, f"must be a list of strings, but is one string")
     try:
-        found = [str(text) for text in given] if isinstance(given, np.ndarray) else list(given)
+        found = list(np.asarray(given)) if hasattr(given, "__array__") else list(given)
     except TypeError:
         raise wrong(field, f"must be a list of strings, but is of type {type(given).__name__}") from None
+    if hasattr(given, "__array__"):
+        found = [str(one) if isinstance(one, (str, int, np.integer)) else one for one in found]
     if count is not None and len(found) != count:
         raise wrong(field, f"must have {count} entries, one for each row, but has {len(found)}")
     for row, text in enumerate(found):

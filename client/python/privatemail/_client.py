@@ -100,9 +100,10 @@ class Client(_NotCopied):
         """Creates a collection, from PUBLIC anchors or without any.
 
         anchors: n x d, at least embedding_dim + 1 rows, for joint and cells. Without them only encrypted is
-        offered, and the first items fix d. anchor_labels: n integers >= 0, for joint. class_names: none,
-        or one for each distinct label, ascending. cells: numbers of cells of each partition; EVERY SEARCHER CAN THEN
-        DOWNLOAD VECTORS OF THE GALLERY with the precision of cell_code. metric: "cosine", "dot" or "euclidean", by
+        offered, and the first items fix d. anchor_labels: n integers >= 0 or n strings, for joint. class_names: one for
+        each distinct label, ascending; by default the strings in the order of the alphabet; without anchor_labels names
+        of the items' labels 0, 1, ..., to which ingest appends. cells: numbers of cells of each partition; EVERY
+        SEARCHER CAN THEN DOWNLOAD VECTORS OF THE GALLERY with the precision of cell_code. metric: "cosine", "dot" or "euclidean", by
         which encrypted ranks. with_encrypted: offer encrypted beside the schemes of anchors; as without anchors, EVERY
         SEARCHER THEN DOWNLOADS ALL IDS, LABELS AND PAYLOADS AND CAN COMPUTE ALL VECTORS from d queries. settings, with
         anchor_labels only: label_graph, alpha, embedding_dim, kernel_bandwidth, steps.
@@ -110,15 +111,19 @@ class Client(_NotCopied):
         array = None if anchors is None else _arrays.rows("anchors", anchors, copy=True)
         if array is None and anchor_labels is not None:
             raise wrong("anchor_labels", "must not be given without anchors")
-        given = [] if array is None or anchor_labels is None else _arrays.labels("anchor_labels", anchor_labels,
-                                                                                  len(array)).tolist()
+        given, class_names = [], _arrays.texts("class_names", class_names)
+        if array is not None and anchor_labels is not None:
+            numbers, names = _arrays.label_column("anchor_labels", anchor_labels, len(array))
+            if names and not class_names:
+                class_names = sorted(set(names))
+            given = numbers.tolist() if numbers is not None else _numbers("anchor_labels", names,
+                                                                         dict(zip(class_names, range(2**31))))
         check_settings("create_collection", settings)
         if settings and not given:
             raise wrong(next(iter(settings)), "must not be given without anchor_labels")
-        self._open().create_collection(_arrays.text("name", name), array, given,
-                                       _arrays.texts("class_names", class_names), _arrays.text("extractor", extractor),
-                                       settings, _arrays.integers("cells", cells),
-                                       _arrays.text("cell_code", cell_code),
+        self._open().create_collection(_arrays.text("name", name), array, given, class_names,
+                                       _arrays.text("extractor", extractor), settings,
+                                       _arrays.integers("cells", cells), _arrays.text("cell_code", cell_code),
                                        _arrays.flag("publish_quality", publish_quality),
                                        _arrays.text("metric", metric),
                                        _arrays.flag("with_encrypted", with_encrypted))
@@ -161,16 +166,34 @@ def _warn(text: str) -> None:
     warnings.warn(text, PrivateMailWarning, stacklevel=3)
 
 
-def _item(one: Dict[str, Any]) -> Dict[str, Any]:
-    return dict(one, payload=parse_payload(one["payload"]))
+def _item(one: Dict[str, Any], names: Dict[str, int]) -> Dict[str, Any]:
+    found = dict(one, payload=parse_payload(one["payload"]))
+    if names:
+        found["label"] = {number: name for name, number in names.items()}.get(one["label"])
+    return found
 
 
-def _labels_of(label: Optional[ArrayLike], count: int) -> Optional[List[int]]:
+def _names_of(info: Dict[str, Any]) -> Dict[str, int]:
+    """The label of each class name."""
+    return dict(zip(info["class_names"], info["labels"] or range(2**31)))
+
+
+def _numbers(field: str, names: Sequence[str], known: Dict[str, int]) -> List[int]:
+    for row, name in enumerate(names):
+        if name not in known:
+            some = ", ".join(sorted(known)[:8])
+            raise wrong(field, f"must be class names of the collection ({some or 'it has none'}), but row {row} is not")
+    return [known[name] for name in names]
+
+
+def _labels_of(label: Optional[ArrayLike], count: int) -> Optional[Sequence[Union[int, str]]]:
     if label is None:
         return None
-    array = _arrays.as_array("label", label)
-    every = np.broadcast_to(array, count) if array.ndim == 0 else array
-    return [int(one) for one in _arrays.labels("label", every, count)]
+    every = np.broadcast_to(np.asarray(label), count) if np.ndim(label) == 0 else label
+    numbers, names = _arrays.label_column("label", every, count)
+    if numbers is None:
+        return names
+    return [int(one) for one in numbers]
 
 
 def _json(field: str, given: Any) -> str:
@@ -260,17 +283,18 @@ class Collection(_NotCopied):
                replace: bool = False) -> Ingested:
         """Uploads items; one with the id of a stored one replaces it. Safe to repeat after an interruption.
 
-        features: n x d; float32 arrays in C order are not copied. labels: n integers of the collection's classes; if it
-        has none, any n integers (-2**31 for an item without a label), or None.
-        ids: n strings; by default the row numbers, which are refused where the collection has items, unless `replace`.
-        payloads: n JSON values, or None, returned with matches.
+        features: n x d; float32 arrays in C order are not copied. labels: n integers or names of the collection's
+        classes; if it has none, any n integers or strings (-2**31, None or NaN for an item without a label), or None.
+        New strings become its class names. ids: n strings or integers; by default the row numbers, which are refused
+        where the collection has items, unless `replace`. payloads: n JSON values, or None, returned with matches; numpy
+        values and times, as ISO 8601, are converted. A malformed row raises before anything is sent.
         """
         info = self.info()
         array = _arrays.rows("features", features, info["feature_dim"])
         if labels is None and info["labels"]:
             raise wrong("labels", f"must be given: every item of collection {self.name} has one of its "
                                   f"{len(info['labels'])} classes")
-        classes = None if labels is None else _arrays.labels("labels", labels, len(array))
+        numbers, classes = (None, []) if labels is None else _arrays.label_column("labels", labels, len(array))
         if ids is None:
             if info["items"] > 0 and not replace:
                 raise AlreadyExists(f"ids must be given: collection {self.name} has items, which row numbers would "
@@ -282,25 +306,22 @@ class Collection(_NotCopied):
             raise wrong("ids", "must differ, but some are equal; nothing was sent")
         texts = []
         if payloads is not None:
-            texts = ["" if one is None else json.dumps(one) for one in payloads]
-            if len(texts) != len(array):
-                raise wrong("payloads", f"must have {len(array)} entries, one for each row, but has "
-                                      f"{len(texts)}")
+            texts = _arrays.payload_texts("payloads", payloads, len(array))
         with progress_bar("ingest", len(array)) as show:
-            return Ingested(**self._session.upsert(self.name, array, classes, names, texts, show, _warn))
+            return Ingested(**self._session.upsert(self.name, array, numbers, classes, names, texts, show, _warn))
 
     def get_items(self, ids: Sequence[str], *, features: bool = False) -> List[Dict[str, Any]]:
         """The items that exist, in the order of ids, as dicts."""
-        names = _arrays.texts("ids", ids)
-        return [_item(one) for i in range(0, len(names), 1000)
+        names, classes = _arrays.texts("ids", ids), _names_of(self.info())
+        return [_item(one, classes) for i in range(0, len(names), 1000)
                 for one in self._session.get_items(self.name, names[i:i + 1000], _arrays.flag("features", features))]
 
     def items(self, *, features: bool = False) -> Iterator[Dict[str, Any]]:
         """Iterates over all items in the order of their ids."""
-        cursor, more = "", True
+        cursor, more, classes = "", True, _names_of(self.info())
         while more:
             page, cursor = self._session.scroll_items(self.name, cursor, 1000, _arrays.flag("features", features))
-            yield from map(_item, page)
+            yield from (_item(one, classes) for one in page)
             more = cursor != ""
 
     def delete_items(self, ids: Sequence[str]) -> int:
@@ -399,8 +420,8 @@ class Collection(_NotCopied):
             encrypted, joint and cells that the collection offers.
         epsilon, delta: charged to the ledger for each query; not for encrypted; cells take no delta, a plan replaces
             epsilon.
-        label: an integer above -2**31, or n of them; not sent. Encrypted: only items with it. Joint: the class of
-            each query, by default ranked by the anchors on this machine.
+        label: an integer above -2**31 or a class name, or n of them; not sent. Encrypted: only items with it. Joint:
+            the class of each query, by default ranked by the anchors on this machine.
         payloads: fetch those of every slot or item, as by default; for encrypted those of all items, by default none.
         filter: only items whose payload matches, such as {"path": "size.cm", "gte": 10} (docs/guide.md). Encrypted:
             evaluated on this machine, which fetches all payloads. Joint: THE SERVER READS IT IN THE CLEAR
@@ -443,7 +464,9 @@ class Collection(_NotCopied):
             raise wrong("dummies", "must be given together with dummy_labels")
         if dummies is not None:
             given["dummies"] = _arrays.rows("dummies", dummies, copy=True)
-            given["dummy_labels"] = _arrays.labels("dummy_labels", dummy_labels, len(given["dummies"])).tolist()
+            numbers, names = _arrays.label_column("dummy_labels", dummy_labels, len(given["dummies"]))
+            given["dummy_labels"] = (_numbers("dummy_labels", names, _names_of(self.info())) if numbers is None
+                                     else numbers.tolist())
         if own_anchors is not None:
             given["own_anchors"] = _arrays.rows("own_anchors", own_anchors, copy=True)
         given.update(k=_arrays.integer("k", k), filter=_json("filter", filter),
@@ -474,7 +497,7 @@ class Collection(_NotCopied):
             sent["release"] = np.array([row["values"] for row in sent.pop("rows")], np.float32)
         return sent
 
-    def resend(self, query: Optional[ArrayLike] = None, *, label: Optional[int] = None,
+    def resend(self, query: Optional[ArrayLike] = None, *, label: Union[int, str, None] = None,
                k: Optional[int] = None) -> Matches:
         """Sends the last release again, byte for byte; costs nothing.
 

@@ -65,12 +65,12 @@ class Matches(Sequence[Any]):
 
     squared_distances: for cells and, with the metric cosine, encrypted between unit vectors. Joint finds
     items of a class: theirs are of the server's embedding, compare within one answer only and tell nothing of
-    nearness. labels: masked, and None in lists, for an item without a label. payloads: what ingest gave, None where
-    there is none.
+    nearness. labels: masked, and None in lists, for an item without a label; where the collection has class names,
+    these, or None. payloads: what ingest gave, None where there is none.
     """
 
     ids: List[str]
-    labels: "np.ma.MaskedArray[Any, np.dtype[np.int32]]"
+    labels: NDArray[Any]
     squared_distances: NDArray[np.float64]
     payloads: List[Any]
 
@@ -181,13 +181,11 @@ class EncryptedHits(Matches):
 
 @dataclasses.dataclass(frozen=True)
 class Ingested:
-    """Counts of an upload. first_rejected: up to 100 of (row, id, reason)."""
+    """Counts of an upload."""
 
     inserted: int
     updated: int
     unchanged: int
-    rejected: int
-    first_rejected: List[Any]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -237,12 +235,14 @@ def parse_payload(text: str) -> Any:
         return None
 
 
-def _columns(answer: Dict[str, Any], payloads: List[str]) -> Dict[str, Any]:
+def _columns(answer: Dict[str, Any], payloads: List[str], named: bool) -> Dict[str, Any]:
     matches = answer["matches"]
-    labels = [-2**31 if one["label"] is None else one["label"] for one in matches]
     untyped: Any = np.ma
-    masked = untyped.array(labels, np.int32, mask=[one["label"] is None for one in matches], fill_value=-2**31)
-    return {"ids": [one["id"] for one in matches], "labels": masked,
+    values = [one["class"] if named else one["label"] for one in matches]
+    labels = np.array(values, object) if named else untyped.array(
+        [-2**31 if value is None else value for value in values], np.int32, mask=[value is None for value in values],
+        fill_value=-2**31)
+    return {"ids": [one["id"] for one in matches], "labels": labels,
             "squared_distances": np.array([one["squared_distance"] for one in matches], np.float64),
             "payloads": [parse_payload(text) for text in payloads]}
 
@@ -252,14 +252,14 @@ def to_spending(given: Dict[str, Any]) -> Spending:
     return Spending(*(math.inf if given[one] is None else float(f"{given[one]:.12g}") for one in ("epsilon", "delta")))
 
 
-def to_matches(text: str, payloads: List[str]) -> Matches:
-    return Matches(**_columns(json.loads(text), payloads))
+def to_matches(text: str, payloads: List[str], named: bool) -> Matches:
+    return Matches(**_columns(json.loads(text), payloads, named))
 
 
-def to_hits(text: str, payloads: List[str]) -> Union[Hits, EncryptedHits]:
+def to_hits(text: str, payloads: List[str], named: bool) -> Union[Hits, EncryptedHits]:
     """The answer to one query, from the JSON of the core."""
     answer = json.loads(text)
-    columns, sent = _columns(answer, payloads), answer["bytes"]
+    columns, sent = _columns(answer, payloads, named), answer["bytes"]
     if answer["scheme"] != "encrypted":
         return Hits(**columns, guarantee=Guarantee(**answer["guarantee"]), spent=to_spending(answer["ledger"]["spent"]),
                     left=to_spending(answer["ledger"]["left"]), bytes_up=sent["up"], bytes_down=sent["down"])

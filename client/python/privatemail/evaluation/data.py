@@ -1,5 +1,6 @@
 """Labelled rows from vector files and folders of images, their splits, and the image sets of the papers."""
 
+import csv
 import dataclasses
 import hashlib
 import itertools
@@ -53,9 +54,20 @@ def _text(path: str, header: Pattern[str], dtype: str) -> Array:
                       comments=None, ndmin=2)
 
 
+def _label_lines(path: str) -> Array:
+    """Integers, or names if a line is none; commas separate cells in .csv."""
+    lines = [line.strip() for line in pathlib.Path(path).read_text("utf-8-sig").splitlines() if line.strip()]
+    lines = lines[1:] if lines and _LABEL.fullmatch(lines[0]) else lines
+    try:
+        np.array(lines).astype(float)
+    except ValueError:
+        return np.array(list(csv.reader(lines)) if path.lower().endswith(".csv") else lines, str)
+    return _text(path, _LABEL, "i8")
+
+
 _BINARY: Dict[str, Callable[[str], Array]] = {".npy": _npy, ".ivecs": lambda path: _vecs(path, "<i4")}
 _VECTORS = {**_BINARY, ".fvecs": lambda path: _vecs(path, "<f4"), ".csv": lambda path: _text(path, _NAMES, "f4")}
-_LABELS = {**_BINARY, **dict.fromkeys((".csv", ".txt"), lambda path: _text(path, _LABEL, "i8"))}
+_LABELS = {**_BINARY, **dict.fromkeys((".csv", ".txt"), _label_lines)}
 
 
 def _read(field: str, path: str, formats: Dict[str, Callable[[str], Array]]) -> Array:
@@ -82,14 +94,18 @@ def _unit_rows(field: str, features: Array) -> Floats:
 def read_vectors(vectors: str, labels: str) -> Rows:
     """The rows of a file of vectors, scaled to length 1, with the labels of another.
 
-    vectors: .npy (rows x columns), .fvecs, .ivecs, or .csv with or without a line of names. labels: .npy of integers
-    (n or n x 1), .ivecs of one column, or .csv or .txt of one integer a line, after a line "label" or without.
+    vectors: .npy (rows x columns), .fvecs, .ivecs, or .csv with or without a line of names. labels: .npy of integers or
+    text (n or n x 1), .ivecs of one column, or .csv or .txt of one integer or name a line, after a line "label" or
+    without.
     """
     features = _unit_rows("vectors", _read("vectors", vectors, _VECTORS))
     numbers = _read("labels", labels, _LABELS)
     if numbers.ndim == 2 and numbers.shape[1] == 1:
         numbers = numbers[:, 0]
-    return Rows(features, _arrays.labels("labels", numbers, len(features)).astype(np.int64))
+    if numbers.dtype.kind not in "US":
+        return Rows(features, _arrays.labels("labels", numbers, len(features)).astype(np.int64))
+    names, of_row = np.unique(_arrays.label_column("labels", numbers, len(features))[1], return_inverse=True)
+    return Rows(features, of_row.astype(np.int64), tuple(names.tolist()))
 
 
 def split(rows: Rows, anchors_per_class: int, targets: int, gallery_per_class: int, seed: int) -> Split:

@@ -71,7 +71,11 @@ TEST(PublicParameters, FieldsThatDoNotFitTogetherAreNamed) {
   for (const Invalid& invalid : {
            Invalid{without, [](auto* p) { p->with_encrypted = false; }, "with_encrypted must be"},
            Invalid{without, [](auto* p) { p->slot_labels.resize(2); }, "slot_labels must not be"},
-           Invalid{without, [](auto* p) { p->class_names = {"a"}; }, "class_names must not be"},
+           Invalid{without,
+                   [](auto* p) {
+                     p->class_names = {"a", "a"};
+                   },
+                   "class_names must differ"},
            Invalid{without, [](auto* p) { p->cell_code = CellCode::kPq8; }, "cell_code must not"},
            Invalid{without, [](auto* p) { p->publish_quality = true; }, "publish_quality must not"},
            Invalid{without, [](auto* p) { p->cell_partitions.resize(1); },
@@ -82,7 +86,6 @@ TEST(PublicParameters, FieldsThatDoNotFitTogetherAreNamed) {
                    "metric must be cosine"},
            Invalid{Labelled, [](auto* p) { p->slot_labels = {4}; }, "slot_labels must be at least"},
            Invalid{Unlabelled, [](auto* p) { p->with_encrypted = false; }, "anchor_labels must be"},
-           Invalid{Unlabelled, [](auto* p) { p->class_names = {"a"}; }, "class_names must hold"},
            Invalid{Unlabelled, [](auto* p) { p->settings.alpha = .6; }, "but are alpha 0.6"},
            Invalid{Unlabelled, [](auto* p) { p->settings.label_graph = LabelGraphKind::kBalanced; },
                    "settings must be alpha 0"},

@@ -1,9 +1,13 @@
 #include "common/features/vector_file.h"
 
+#include <unistd.h>
+
 #include <cmath>
 #include <limits>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "common/items/item_checks.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 
@@ -11,6 +15,13 @@ namespace privatemail {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+absl::StatusOr<FloatMatrix> ParseVectors(absl::string_view name, absl::string_view bytes) {
+  const absl::StatusOr<VectorFile> file = VectorFile::Parse(name, bytes);
+  if (!file.ok()) return file.status();
+  return file->All();
+}
 
 template <size_t N>
 std::string Bytes(const char (&text)[N]) {
@@ -99,12 +110,9 @@ TEST(Npy, UnsupportedOrMalformedHeaderIsNamed) {
       {{"a.npy", long_header, "the header says it has 65535 bytes"},
        {"a.npy", version4, "expected version 1, 2 or 3 of .npy"},
        {"a.npy", "no numpy at all", "expected an .npy file"},
-       {"a.npy",
-        Npy(Bytes("\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': True, "
-                  "'shape': (1, 1), }"),
-            "1234"),
-        "expected C order"},
-       {"a.npy", NpyOf("'>f4'", "(1, 1)", "1234"), "expected float32 '<f4' or"},
+       {"a.npy", NpyOf("'|O'", "(1, 1)", "1234"), "it holds Python objects, whose format can run"},
+       {"a.npy", NpyOf("'<c8'", "(1, 1)", "12345678"), "expected floats of 16 to 64 bits"},
+       {"a.npy", NpyOf("'<U2'", "(1, 1)", "12345678"), "expected floats of 16 to 64 bits"},
        {"a.npy", NpyOf("'<f4'", "(1,)", "1234"), "expected an array of 2 dimensions, got 1"},
        {"a.npy", NpyOf("'<f4'", "()", "1234"), "expected an array of 2 dimensions, got 0"},
        {"a.npy", NpyOf("[('a', '<f4')]", "(1, 1)", "1234"), kDict},
@@ -112,8 +120,84 @@ TEST(Npy, UnsupportedOrMalformedHeaderIsNamed) {
        {"a.npy", Npy(Bytes("\x93NUMPY\x01\x00v\x00{'shape': (1, 1)}"), "1234"), kDict}});
 }
 
+// Each is [[1, 2], [-3, 4]], or without the sign, as numpy 1.24 writes it.
+TEST(Npy, ReadsEveryTypeAndOrderThatNumpyWrote) {
+  const auto fortran = [](std::string file) {
+    file.replace(file.find("False"), 5, "True ");
+    return file;
+  };
+  FloatMatrix expected(2, 2);
+  expected << 1, 2, -3, 4;
+  const std::string big = Bytes("?\x80\0\0@\0\0\0\xc0@\0\0@\x80\0\0");
+  for (const std::string& file :
+       {fortran(NpyOf("'<f4'", "(2, 2)", Bytes("\0\0\x80?\0\0@\xc0\0\0\0@\0\0\x80@"))),
+        NpyOf("'>f4'", "(2, 2)", big), NpyOf("'<f2'", "(2, 2)", Bytes("\0<\0@\0\xc2\0D")),
+        NpyOf("'|i1'", "(2, 2)", "\x01\x02\xfd\x04"),
+        NpyOf("'>i2'", "(2, 2)", Bytes("\0\x01\0\x02\xff\xfd\0\x04")),
+        fortran(NpyOf("'>i2'", "(2, 2)", Bytes("\0\x01\xff\xfd\0\x02\0\x04")))}) {
+    EXPECT_EQ(ParseVectors("a.npy", file).value(), expected);
+  }
+  EXPECT_EQ(ParseVectors("a.npy", NpyOf("'|u1'", "(1, 2)", "\x01\xff")).value(),
+            (FloatMatrix(1, 2) << 1, 255).finished());
+  FloatMatrix row(1, 2);
+  VectorFile::Parse("a.npy", NpyOf("'>f4'", "(2, 2)", big))->Copy(1, 1, row.data());
+  EXPECT_EQ(row, expected.row(1)) << "rows are read alone";
+}
+
+// A member of a ZIP archive: its name, and its bytes, which may be a deflated .npy file of `size`.
+struct Member {
+  std::string name, bytes;
+  size_t size = 0;  // 0: plain
+};
+
+std::string Zip(const std::vector<Member>& members) {
+  const auto number = [](size_t value, int bytes) {
+    std::string text;
+    for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i) & 0xff);
+    return text;
+  };
+  std::string locals, directory;
+  for (const auto& [name, bytes, size] : members) {
+    const std::string fields = number(size == 0 ? 0 : 8, 2) + number(0, 8) +
+                               number(bytes.size(), 4) +
+                               number(size == 0 ? bytes.size() : size, 4) + number(name.size(), 2);
+    directory += Bytes("PK\x01\x02\x14\0\x14\0\0\0") + fields + number(0, 12) +
+                 number(locals.size(), 4) + name;
+    locals += Bytes("PK\x03\x04\x14\0\0\0") + fields + number(0, 2) + name + bytes;
+  }
+  return locals + directory + Bytes("PK\x05\x06\0\0\0\0") + number(members.size(), 2) +
+         number(members.size(), 2) + number(directory.size(), 4) + number(locals.size(), 4) +
+         number(0, 2);
+}
+
+// data_test.py reads what np.savez and np.savez_compressed write.
+TEST(Npz, ReadsTheOnlyArrayOfItsDimensions) {
+  const std::string array = NpyOf("'<f4'", "(1, 2)", Bytes("\0\0\x80?\0\0\0@"));
+  const std::string labels = NpyOf("'|u1'", "(1,)", "\x07");
+  // A deflate block that is stored: final, its length and the complement.
+  const std::string deflated = Bytes("\x01\x88\0\x77\xff") + array;
+  const FloatMatrix expected = (FloatMatrix(1, 2) << 1, 2).finished();
+  for (const std::string& file :
+       {Zip({{"v.npy", array}}), Zip({{"v.npy", deflated, array.size()}, {"l.npy", labels}}),
+        Zip({{"l.npy", labels}, {"v.npy", array}})}) {
+    EXPECT_EQ(ParseVectors("a.npz", file).value(), expected);
+  }
+  const std::string both = Zip({{"l.npy", labels}, {"v.npy", deflated, array.size()}});
+  EXPECT_THAT(ParseLabels("a.npz", both)->numbers, ElementsAre(7));
+  ExpectRefusedVectors(
+      {{"a.npz", Zip({{"v.npy", array}, {"w.npy", array}}),
+        "expected one array of 2 dimensions, got v.npy, w.npy: save the one"},
+       {"a.npz", Zip({{"l.npy", labels}}), "expected one array of 2 dimensions, got none"},
+       {"a.npz", Zip({{"v.npy", deflated, array.size() + 1}}), "expected an .npz file"},
+       {"a.npz", Zip({{"v.npy", deflated, size_t{1} << 31}}), "expected an .npz file"},
+       {"a.npz", "PK", "expected an .npz file"}});
+  for (size_t size = 0; size < both.size(); ++size) {
+    ExpectRefusedVectors({{"a.npz", both.substr(0, size), ""}});
+  }
+}
+
 TEST(Npy, ReadsLabelsOfEveryIntegerTypeThatNumpyWrote) {
-  const auto read = [](const std::string& bytes) { return ParseLabels("l.npy", bytes).value(); };
+  const auto read = [](const std::string& bytes) { return ParseLabels("l.npy", bytes)->numbers; };
   EXPECT_THAT(read(NpyOf("'<i8'", "(3,)",
                          Bytes("\x01\0\0\0\0\0\0\0\xfe\xff\xff\xff\xff\xff\xff\xff\x03\0\0\0\0\0"
                                "\0\0"))),
@@ -124,6 +208,27 @@ TEST(Npy, ReadsLabelsOfEveryIntegerTypeThatNumpyWrote) {
               ElementsAre(7, -1));
   EXPECT_THAT(read(NpyOf("'<u2'", "(1,)", "\xff\xff")), ElementsAre(65535));
   EXPECT_THAT(read(NpyOf("'<i2'", "(1,)", "\xff\xff")), ElementsAre(-1));
+  EXPECT_THAT(read(NpyOf("'>i2'", "(1,)", "\xff\xfd")), ElementsAre(-3));
+  EXPECT_THAT(read(NpyOf("'<f4'", "(2,)", Bytes("\0\0@\xc0\0\0\xc0\x7f"))),
+              ElementsAre(-3, kNoLabel))
+      << "pandas makes floats of integers beside missing values";
+}
+
+TEST(Npy, ReadsLabelsThatAreText) {
+  const LabelColumn wide = ParseLabels("l.npy", NpyOf("'<U2'", "(3,)",
+                                                      Bytes("a\0\0\0\xfc\0\0\0"
+                                                            "1\0\0\0\0\0\0\0"
+                                                            "\x63\xf3\x01\0\0\0\0\0")))
+                               .value();
+  EXPECT_THAT(wide.names, ElementsAre("a\u00fc", "1", "\U0001f363"));
+  EXPECT_THAT(wide.numbers, IsEmpty()) << "the type says text";
+  EXPECT_THAT(ParseLabels("l.npy", NpyOf("'>U1'", "(1,)", Bytes("\0\0\0a")))->names,
+              ElementsAre("a"));
+  EXPECT_THAT(ParseLabels("l.npy", NpyOf("'|S3'", "(2,)", Bytes("ab\0cde")))->names,
+              ElementsAre("ab", "cde"));
+  ExpectRefusedLabels(
+      {{"l.npy", NpyOf("'|O'", "(1,)", "1"), "it holds Python objects, whose format"},
+       {"l.npy", NpyOf("'<U1'", "(1,)", "\xff\xff\xff\xff"), "row 0: expected text"}});
 }
 
 TEST(Npy, OtherLabelsAreRefused) {
@@ -133,7 +238,8 @@ TEST(Npy, OtherLabelsAreRefused) {
        {"l.npy", NpyOf("'<u8'", "(1,)", Bytes("\0\0\0\0\0\0\0\x80")),
         "row 0: label 9223372036854775808 is"},
        {"l.npy", NpyOf("'<u4'", "(1,)", "\xff\xff\xff\xff"), "row 0: label 4294967295 is beyond"},
-       {"l.npy", NpyOf("'<f4'", "(1,)", "1234"), "expected labels of an integer type"},
+       {"l.npy", NpyOf("'<f4'", "(1,)", Bytes("\0\0\xc0?")), "row 0: label 1.5 is no whole number"},
+       {"l.npy", NpyOf("'<M8'", "(1,)", "12345678"), "expected labels that are numbers or text"},
        {"l.npy", NpyOf("'|u1'", "(2, 2)", "1234"), "expected labels of shape (n,) or (n, 1)"}});
 }
 
@@ -144,7 +250,7 @@ TEST(Fvecs, FloatsAndIntegersBecomeVectorsOrLabels) {
   EXPECT_EQ(ParseVectors("a.fvecs", floats).value(), expected);
   const std::string bytes = Bytes("\x01\0\0\0\x05\0\0\0\x01\0\0\0\xfe\xff\xff\xff");
   EXPECT_EQ(ParseVectors("a.ivecs", bytes).value(), (FloatMatrix(2, 1) << 5, -2).finished());
-  EXPECT_THAT(ParseLabels("a.ivecs", bytes).value(), ElementsAre(5, -2));
+  EXPECT_THAT(ParseLabels("a.ivecs", bytes)->numbers, ElementsAre(5, -2));
   ExpectRefusedLabels(
       {{"a.ivecs", Bytes("\x02\0\0\0\x05\0\0\0\x06\0\0\0"), "expected 1 column of labels, got 2"}});
 }
@@ -182,25 +288,63 @@ TEST(Csv, NonNumericCellOrUnequalRowIsNamedByPosition) {
        {"a.csv", "x,y\n", "expected at least one row"}});
 }
 
-TEST(Csv, LabelsAreOneIntegerPerLine) {
-  EXPECT_THAT(ParseLabels("l.txt", "label\n3\n-4\r\n").value(), ElementsAre(3, -4));
-  EXPECT_THAT(ParseLabels("l.csv", "2147483647\n-2147483648").value(),
+// DataFrame.to_csv(), with columns that have no names, and with index=False.
+TEST(Csv, ReadsWhatPandasWrites) {
+  FloatMatrix expected(2, 2);
+  expected << 1, 2.5f, 3, 4;
+  for (const char* text : {",0,1\n0,1.0,2.5\n1,3.0,4.0\n", ",x,y\na,1.0,2.5\nb,3.0,4.0\n",
+                           "0,1\n1.0,2.5\n3.0,4.0\n", "Unnamed: 0,x,y\n0,1,2.5\n1,3,4\n"}) {
+    EXPECT_EQ(ParseVectors("a.csv", text).value(), expected) << text;
+  }
+  EXPECT_EQ(ParseVectors("a.csv", "0,1\n3,4\n")->rows(), 2) << "no decimals: a row";
+  for (const char* text : {",label\n0,\"tea, green\"\n1,\n", "id,kind\n7,\"tea, green\"\n9,\"\"\n",
+                           "label\n\"tea, green\"\n\"\"\n"}) {
+    EXPECT_THAT(ParseLabels("l.csv", text)->names, ElementsAre("tea, green", "")) << text;
+  }
+  const LabelColumn beside_missing = ParseLabels("l.csv", ",label\n0,3.0\n1,\n").value();
+  EXPECT_THAT(beside_missing.numbers, ElementsAre(3, kNoLabel));
+  EXPECT_THAT(beside_missing.names, ElementsAre("3", ""));
+}
+
+TEST(Csv, LabelsAreIntegersOrNames) {
+  EXPECT_THAT(ParseLabels("l.txt", "label\n3\n-4\r\n")->numbers, ElementsAre(3, -4));
+  EXPECT_THAT(ParseLabels("l.txt", "3\n-4\n")->names, ElementsAre("3", "-4")) << "they may be";
+  EXPECT_THAT(ParseLabels("l.csv", "2147483647\n-2147483648")->numbers,
               ElementsAre(2147483647, std::numeric_limits<int32_t>::min()));
+  const LabelColumn mixed = ParseLabels("l.txt", "\xef\xbb\xbfheron, grey\r\n1\r\n").value();
+  EXPECT_THAT(mixed.names, ElementsAre("heron, grey", "1"));
+  EXPECT_THAT(mixed.numbers, IsEmpty());
   ExpectRefusedLabels(
       {{"l.csv", "Labels\n1\n2147483648\n", "row 1 (line 3): label '2147483648' is beyond"},
        {"l.csv", "1\n1.5\n", "line 2 column 1: expected one integer, got '1.5'"},
-       {"l.txt", "heron\n1\n", "line 1 column 1: expected one integer, got 'heron'"},
-       {"l.csv", "1,2\n", "line 1 column 1: expected one integer, got '1,2'"}});
+       {"l.csv", "1,2\n", "line 1: expected one label, got '1,2'"},
+       {"l.txt",
+        Bytes("\xff\xfe"
+              "1\0"),
+        "expected UTF-8, but it is UTF-16"}});
 }
 
 TEST(VectorFile, IsReadByItsExtension) {
   const TemporaryFolder folder;
   EXPECT_THAT(ReadVectors(folder / "none.npy"), FailsWith(kInvalid, "none.npy: no such file"));
   EXPECT_THAT(ReadLabels(folder.path()), FailsWith(kInvalid, "but it is a folder"));
-  ExpectRefusedVectors({{"a.txt", "1", "expected a name that ends in .npy, .fvecs"}});
-  ExpectRefusedLabels({{"a.fvecs", "1", "expected a name that ends in .npy, .ivecs"}});
+  ExpectRefusedVectors({{"a.txt", "1", "expected a name that ends in .npy, .npz, .fvecs"}});
+  ExpectRefusedLabels({{"a.fvecs", "1", "expected a name that ends in .npy, .npz, .ivecs"}});
   EXPECT_EQ(ReadVectors(folder.Write("v.Csv", "1,2\n")).value(),
             (FloatMatrix(1, 2) << 1, 2).finished());
+}
+
+TEST(VectorFile, PipeIsReadByItsFirstBytes) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  std::thread writer([&] {
+    const std::string bytes = NumpyFloats();
+    EXPECT_EQ(::write(ends[1], bytes.data(), bytes.size()), std::ssize(bytes));
+    ::close(ends[1]);
+  });
+  EXPECT_EQ(ReadVectors(absl::StrCat("/dev/fd/", ends[0]))->cols(), 3);
+  writer.join();
+  ::close(ends[0]);
 }
 
 }  // namespace

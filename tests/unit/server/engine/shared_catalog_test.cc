@@ -81,7 +81,7 @@ TEST_F(SharedCatalog, AdoptsCollectionsItemsAndEmbeddings) {
   EXPECT_EQ(one_->Find("fruit")->items, 7u);
 }
 
-TEST_F(SharedCatalog, AdoptsDimension) {
+TEST_F(SharedCatalog, AdoptsDimensionAndClassNames) {
   const NewCollection fruit{
       .name = "fruit", .settings = {}, .anchors = {}, .class_names = {}, .extractor = "vectors"};
   ASSERT_OK_AND_ASSIGN(const CollectionView view, one_->Create(fruit));
@@ -103,6 +103,9 @@ TEST_F(SharedCatalog, AdoptsDimension) {
     }));
   }
   EXPECT_EQ(OpenCatalog()->Find("fruit")->published->parameters.feature_dim, kDim);
+  ASSERT_THAT(one_->AppendClassNames(view, {"a", "b"}), IsOk());
+  ASSERT_THAT(one_->Upsert(view, MakeItems(4, 1)), IsOk());
+  EXPECT_TRUE(WaitUntil([&] { return Other().published->parameters.class_names.size() == 2; }));
 }
 
 TEST_F(SharedCatalog, AdoptsDeletions) {

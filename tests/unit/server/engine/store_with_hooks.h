@@ -64,6 +64,10 @@ class StoreWithHooks final : public Store {
   absl::StatusOr<int64_t> FixDimension(absl::string_view uuid, int64_t dimension) override {
     return store_->FixDimension(uuid, dimension);
   }
+  absl::Status AppendClassNames(absl::string_view uuid,
+                                const std::vector<std::string>& names) override {
+    return store_->AppendClassNames(uuid, names);
+  }
   absl::StatusOr<UpsertResult> Upsert(const PublicParameters& p,
                                       absl::Span<const Item> items) override {
     return store_->Upsert(p, items);

@@ -76,7 +76,9 @@ TEST_F(ItemsServiceTest, AuditLogHoldsOnlyCounts) {
   count.set_collection("fruit");
   count.set_filter(FileIs("item-004.png"));
   ASSERT_THAT(Count(count), IsOk());
-  ASSERT_THAT(DeleteItems("fruit", {"item-001", "item-002", "item-003", "none"}), IsOk());
+  ASSERT_OK_AND_ASSIGN(const v1::DeleteItemsResponse deleted,
+                       DeleteItems("fruit", {"item-001", "item-002", "item-003", "none"}));
+  EXPECT_THAT(deleted.first_missing(), ::testing::ElementsAre("none"));
   count.set_collection("x\"\n");
   ASSERT_FALSE(Count(count).ok());
   daemon_->Drain(absl::Seconds(1));

@@ -59,6 +59,20 @@ TEST_P(StoreDimension, FirstCallFixesIt) {
   EXPECT_EQ(Fingerprint(fruit.parameters), Fingerprint(collection_.parameters));
 }
 
+TEST_P(StoreDimension, ClassNamesAreAppendedAndNeverChanged) {
+  ASSERT_THAT(store_->AppendClassNames(uuid(), {"b"}), IsOk());
+  ASSERT_THAT(store_->AppendClassNames(uuid(), {"b", "a"}), IsOk());
+  for (const std::vector<std::string>& others : {std::vector<std::string>{"b"}, {"a", "b", "c"}}) {
+    EXPECT_THAT(store_->AppendClassNames(uuid(), others),
+                FailsWith(kAborted, "must begin with the 2 names that the collection has"));
+  }
+  EXPECT_THAT(store_->AppendClassNames(uuid(), {"b", "a", "b"}),
+              FailsWith(kInvalid, "class_names must differ"));
+  EXPECT_THAT(store_->AppendClassNames("none", {"a"}), FailsWith(kNotFound, "none"));
+  Reopen();
+  EXPECT_THAT(Stored().class_names, ::testing::ElementsAre("b", "a"));
+}
+
 TEST_P(StoreDimension, UnknownCollectionAndImpossibleDimensionAreRefused) {
   EXPECT_THAT(store_->FixDimension("none", 4), FailsWith(kNotFound, "none"));
   for (const int64_t dimension : {-1, 0, 16385}) {

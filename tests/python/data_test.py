@@ -1,0 +1,258 @@
+"""Data as people have it, by the command line and the package: formats, labels by name, and rows that no call may lose."""
+
+import datetime
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+import numpy as np
+
+import privatemail as pm
+from page_service import vectors as gallery
+
+DISHES = np.array(["ramen", "sushi", "tom yum", "crème brûlée"])
+COST = {"epsilon": .1, "delta": 1e-6}
+
+
+def setUpModule():
+    global server, rows, labels, names, folder  # pylint: disable=global-statement
+    folder = tempfile.TemporaryDirectory()
+    server = pm.Server.local(state=os.path.join(folder.name, "state"))
+    rows, labels = gallery(200)
+    labels = labels % 4
+    names = DISHES[labels]
+
+
+def tearDownModule():
+    server.close()
+    folder.cleanup()
+
+
+def run(*words, stdin=b""):
+    """Exit code, JSON or None, standard error of the command line."""
+    done = subprocess.run([os.environ["PRIVATEMAIL"], *words, "--json", "--server", server.address, "--ca", server.ca_file,
+                           "--key-file", server.key_file, "--state", server.client.state],
+                          input=stdin, capture_output=True, check=False)
+    lines = done.stdout.decode().splitlines()
+    return done.returncode, json.loads(lines[-1]) if lines else None, done.stderr.decode()
+
+
+def path(name, content):
+    """A file of bytes, text or an array."""
+    file = os.path.join(folder.name, name)
+    if isinstance(content, np.ndarray):
+        with open(file, "wb") as opened:
+            np.save(opened, content)
+    else:
+        with open(file, "wb") as opened:
+            opened.write(content if isinstance(content, bytes) else content.encode())
+    return file
+
+
+def new(name, **options):
+    return server.create_collection(name, **options)
+
+
+class Formats(unittest.TestCase):
+
+    def features_of(self, collection, count):
+        found = {one["id"]: one["features"] for one in collection.items(features=True)}
+        return np.array([found[str(row)] for row in range(count)])
+
+    def test_every_array_of_numpy_is_read_as_numpy_reads_it(self):
+        whole = np.round(rows[:20] * 50)
+        arrays = {
+            "f16": rows[:20].astype(np.float16), "f64": rows[:20].astype(np.float64), "fortran": np.asfortranarray(rows[:20]),
+            "big": rows[:20].astype(">f4"), "big64": np.asfortranarray(rows[:20].astype(">f8")), "int8": whole.astype(np.int8),
+            "int64": whole.astype(np.int64), "uint16": np.abs(whole).astype(np.uint16)}
+        for kind, array in arrays.items():
+            collection = new(f"format-{kind}")
+            code, answer, error = run("ingest", collection.name, "--vectors", path(f"{kind}.npy", array))
+            self.assertEqual((code, answer["inserted"]), (0, 20), error)
+            np.testing.assert_array_equal(self.features_of(collection, 20), array.astype(np.float32), kind)
+        for kind, save in ("plain", np.savez), ("deflated", np.savez_compressed):
+            collection, file = new(f"format-{kind}"), os.path.join(folder.name, f"{kind}.npz")
+            save(file, vectors=rows[:20], labels=names[:20])
+            self.assertEqual(run("ingest", collection.name, "--vectors", file, "--labels", file)[0], 0)
+            self.assertEqual(collection.get_items(["7"])[0]["label"], names[7])
+            np.testing.assert_array_equal(self.features_of(collection, 20), rows[:20])
+        code, _, error = run("ingest", "format-f16", "--vectors", path("object.npy", b"\x93NUMPY\x01\x00\x3e\x00" + (
+            b"{'descr': '|O', 'fortran_order': False, 'shape': (1, 2), }".ljust(61) + b"\n")))
+        self.assertIn('save it with np.save(path, array.astype("float32"))', error)
+
+    def test_files_come_through_a_pipe(self):
+        collection = new("piped")
+        with open(path("piped.npy", rows[:5]), "rb") as file:
+            vectors = file.read()
+        self.assertEqual(run("ingest", "piped", "--vectors", "-", stdin=vectors)[1]["inserted"], 5)
+        self.assertEqual(run("ingest", "piped", "--vectors", path("p.npy", rows[:2]), "--ids", "-",
+                             stdin=b"\xef\xbb\xbfa\r\nb\r\n")[1]["inserted"], 2)
+        self.assertEqual([one["id"] for one in collection.get_items(["a", "b"])], ["a", "b"])
+        code, _, error = run("ingest", "piped", "--vectors", "-", "--ids", "-")
+        self.assertEqual((code, "only one file can be standard input" in error), (2, True), error)
+
+    def test_objects_in_memory_are_arrays(self):
+        class Table:  # of pandas, polars or arrow
+            def __init__(self, values):
+                self.values = values
+
+            def __array__(self, dtype=None, copy=None):  # pylint: disable=unused-argument
+                return np.asarray(self.values, dtype)
+
+        lists = np.empty(3, object)
+        lists[:] = [list(row) for row in rows[:3]]
+        for number, given in enumerate((Table(rows[:3].astype(np.float64)), rows[:3].astype(object), lists)):
+            collection = new(f"table-{number}")
+            collection.ingest(given, labels=Table(["a", None, "b"]), ids=Table([7, 8, 9]))
+            self.assertEqual([one["label"] for one in collection.get_items(["7", "8", "9"])], ["a", None, "b"])
+        with self.assertRaisesRegex(pm.InvalidArgument, "^features must be an array of numbers"):
+            new("table-bad").ingest(np.array([["x", None]], object))
+
+
+class Labels(unittest.TestCase):
+
+    def test_names_are_given_and_returned(self):
+        anchors, numbers = gallery(100, seed=2)
+        texts = DISHES[numbers % 4]
+        file = path("al.npy", texts)
+        code, made, error = run("collection", "create", "dishes", "--anchors", path("a.npy", anchors), "--anchor-labels", file,
+                                "--with-encrypted")
+        self.assertEqual((code, made["class_names"]), (0, sorted(DISHES)), error)
+        for number, given in enumerate((names, names.astype(object), list(names))):
+            server.collection("dishes").ingest(rows, labels=given, ids=[f"{number}-{row}" for row in range(200)])
+        for kind, content in ("txt", "\n".join(names) + "\n"), ("csv", ",dish\n" + "".join(
+                f"{row},{name}\n" for row, name in enumerate(names))), ("npy", names):
+            code, _, error = run("ingest", "dishes", "--vectors", path("g.npy", rows), "--labels", path(f"l.{kind}", content),
+                                 "--id-prefix", kind)
+            self.assertEqual(code, 0, error)
+        dishes = server.collection("dishes")
+        self.assertEqual({one["label"] for one in dishes.items()}, set(DISHES))
+        self.assertEqual(dishes.search(rows[0], label="ramen", k=3).labels.tolist(), ["ramen"] * 3)
+        dishes.build()
+        dishes.budget.grant(epsilon=100, delta=.1)
+        hits = dishes.search(rows[:2], scheme="joint", label=["tom yum", "sushi"], k=2, **COST)
+        self.assertEqual([one.labels.tolist() for one in hits], [["tom yum"] * 2, ["sushi"] * 2])
+        self.assertEqual(dishes.resend(label="sushi", k=1).labels.tolist(), ["sushi"])
+        _, found, error = run("query", "dishes", "--vectors", path("g.npy", rows), "--row", "0", "-k", "2", "--label", "ramen")
+        self.assertEqual([one["class"] for one in found["matches"]], ["ramen"] * 2, error)
+        with self.assertRaisesRegex(pm.InvalidArgument, r'^labels must be .*\(0 crème brûlée, 1 ramen, .*but row 1 is "curry"'):
+            dishes.ingest(rows[:2], labels=["ramen", "curry"], ids=["x", "y"])
+        with self.assertRaisesRegex(pm.InvalidArgument, "^label must be the number or name"):
+            dishes.search(rows[0], scheme="joint", label="curry", **COST)
+
+    def test_names_need_no_anchors_and_may_become_more(self):
+        new("plain")
+        vectors = path("v.npy", rows[:4])
+        code, answer, error = run("ingest", "plain", "--vectors", vectors, "--labels", path("few.txt", "sushi\nramen\nsushi\nramen"))
+        self.assertEqual((code, answer["new_classes"]), (0, ["ramen", "sushi"]), error)
+        plain = server.collection("plain")
+        plain.ingest(rows[4:6], labels=np.array(["curry", None], object), ids=["c", "none"])
+        self.assertEqual(plain.info()["class_names"], ["ramen", "sushi", "curry"])
+        hits = plain.search(rows[4], k=6)
+        self.assertEqual((hits.ids[0], hits.labels[0], set(hits.labels)), ("c", "curry", {"ramen", "sushi", "curry", None}))
+        self.assertEqual(plain.search(rows[4], label="ramen").labels.tolist(), ["ramen"] * 2)
+        self.assertEqual(len(plain.search(rows[4], label=["ramen", "curry"][1])), 1)
+        with self.assertWarnsRegex(pm.PrivateMailWarning, "nothing is found: label must be"):
+            self.assertEqual(len(plain.search(rows[4], label="no such")), 0)
+        code, _, error = run("ingest", "plain", "--vectors", vectors, "--labels", path("n.npy", np.arange(4)), "--id-prefix", "n")
+        self.assertEqual(code, 2)
+        self.assertIn("but row 3 is 3", error)
+        self.assertEqual(run("ingest", "plain", "--vectors", vectors, "--labels", path("n.txt", "0\n1\n2001\ncurry"),
+                             "--id-prefix", "t")[1]["new_classes"], ["2001"])
+        self.assertEqual([one["label"] for one in plain.get_items(["t0", "t1", "t2", "t3"])],
+                         ["ramen", "sushi", "2001", "curry"])
+        code, _, error = run("ingest", "plain", "--vectors", vectors, "--labels", path("h.csv", "kind\n" + "ramen\n" * 4))
+        self.assertEqual((code, "a first line is a label, too" in error), (2, True), error)
+        numbered = new("numbered")
+        numbered.ingest(rows[:2], labels=[5, 6])
+        with self.assertRaisesRegex(pm.InvalidArgument, "^labels must be numbers, since the labels of the collection's items"):
+            numbered.ingest(rows[:2], labels=["a", "b"], ids=["a", "b"])
+        one = new("one-class", class_names=["only"])
+        one.ingest(rows[:2], labels=["only", "only"])
+        self.assertEqual(one.search(rows[0], k=1).labels.tolist(), ["only"])
+
+    def test_numbers_of_any_type_are_labels(self):
+        types = {"whole floats": np.array([3., np.nan]), "objects": np.array([3, None], object),
+                 "masked": np.ma.array([3, 9], mask=[False, True]), "small": np.array([3, 4], np.uint8)}
+        for number, (kind, given) in enumerate(types.items()):
+            collection = new(f"numbers-{number}")
+            collection.ingest(rows[:2], labels=given)
+            self.assertEqual([one["label"] for one in collection.items()], [3, 4 if kind == "small" else None], kind)
+        for given, message in (([1.5, 2], "whole numbers"), ([1, "a"], "all integers or all strings"),
+                               ([2**40, 1], "fit into 32 bits"), ([2**2000, 1], "fit into 32 bits"), ([1], "must have shape"), ([{}, {}], "integers or strings")):
+            with self.assertRaisesRegex(pm.InvalidArgument, f"^labels must .*{message}|^labels {message}"):
+                collection.ingest(rows[:2], labels=given, ids=["a", "b"])
+
+
+class Losses(unittest.TestCase):
+
+    def test_package_refuses_a_malformed_row_before_sending(self):
+        things = new("refused")
+        for payload, message in (({"price": float("nan")}, "NaN"), ({"x": [np.float32("inf")]}, "NaN or an infinity"),
+                                 ({"x": {1, 2}}, "type set"), ({"x": b"bytes"}, "type bytes")):
+            with self.assertRaisesRegex(pm.InvalidArgument, f"^payloads must be JSON values, but row 2 holds .*{message}"):
+                things.ingest(rows[:3], payloads=[None, {}, payload])
+        with self.assertRaisesRegex(pm.InvalidArgument, "^payloads must be a list"):
+            things.ingest(rows[:1], payloads={"a": 1})
+        zero = rows[:4].copy()
+        zero[1::2] = 0
+        with self.assertRaisesRegex(pm.InvalidArgument, r"2 rows: features: .*\(rows 1, 3\); nothing was sent"):
+            things.ingest(zero)
+        self.assertEqual(len(things), 0)
+
+    def test_values_of_numpy_and_times_are_converted(self):
+        things = new("converted")
+        day = datetime.datetime(2026, 11, 29, 9)
+        things.ingest(rows[:1], payloads=[{"n": np.int64(3), "x": np.float32(.5), "b": np.bool_(True), "v": np.arange(2),
+                                           "at": day, "t": np.datetime64("2026-11-29"), "s": np.str_("a")}])
+        self.assertEqual(next(things.items())["payload"], {
+            "n": 3, "x": .5, "b": True, "v": [0, 1], "at": "2026-11-29T09:00:00", "t": "2026-11-29", "s": "a"})
+
+    def test_large_payloads_are_split_by_bytes(self):
+        new("large")
+        payloads = "".join(json.dumps({"text": "y" * 200000}) + "\n" for _ in range(400))
+        code, answer, error = run("ingest", "large", "--vectors", path("v400.npy", np.vstack([rows] * 2)), "--payloads",
+                                  path("large.jsonl", payloads))
+        self.assertEqual((code, answer["inserted"]), (0, 400), error)
+
+    def test_bad_rows_are_grouped_and_a_dry_run_sends_nothing(self):
+        bad = rows[:60].copy()
+        bad[7:57, 3] = np.nan
+        bad[58] = 0
+        things = new("grouped")
+        file = path("bad.npy", bad)
+        for words, items in ((["--dry-run"], 0), ([], 9)):
+            code, answer, error = run("ingest", "grouped", "--vectors", file, *words)
+            self.assertEqual((code, answer["rejected"]), (3, 51), error)
+            self.assertEqual(answer["reasons"][0]["what"], "50 rows: NaN in column 3 (rows 7, 8, 9, 10, 11, ...)")
+            self.assertEqual((answer["reasons"][1]["rows"], answer["reasons"][1]["row"]), (1, 58))
+            self.assertEqual(len(things), items)
+        payloads = path("bad.jsonl", "".join("{" * (row + 1) + "\n" for row in range(60)))
+        _, answer, _ = run("ingest", "grouped", "--vectors", path("good.npy", rows[:60]), "--payloads", payloads, "--dry-run",
+                           "--id-prefix", "p")
+        self.assertRegex(answer["reasons"][0]["what"], r"^60 rows: such as payload must be .* its 1 bytes .*\(rows 0, 1, 2, 3, 4, ")
+
+    def test_delete_names_ids_that_no_item_has(self):
+        things = new("deleted")
+        things.ingest(rows[:4])
+        code, answer, error = run("items", "delete", "deleted", "9", "--ids-file", path("ids.txt", "\ufeff0\n1\n0\n"))
+        self.assertEqual((code, answer), (3, {"deleted": 2, "missing": 1, "missing_ids": ["9"]}), error)
+        self.assertEqual(run("items", "delete", "deleted", "2")[0], 0)
+
+    def test_collection_without_items_costs_nothing(self):
+        anchors, numbers = gallery(100, seed=2)
+        empty = new("emptied", anchors=anchors, anchor_labels=numbers % 4, cells=[4])
+        empty.ingest(rows, labels=labels)
+        empty.build()
+        empty.budget.grant(epsilon=100, delta=.1)
+        empty.delete_items([str(row) for row in range(200)])
+        for given in ({"scheme": "cells", "epsilon": 1, "items": 10}, dict(COST, scheme="joint", label=1)):
+            with self.assertRaisesRegex(pm.FailedPrecondition, "^collection emptied has no items; nothing was spent"):
+                empty.search(rows[0], **given)
+        self.assertEqual(empty.budget.spent.epsilon, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
