@@ -55,7 +55,7 @@ TEST(SearchText, CostNamesGuaranteeRestAndBytes) {
 TEST(SearchText, LargeChargesSayWhatTheyAllow) {
   SearchRequest request;
   PublicParameters parameters;
-  parameters.cell_partitions = {{.cells = 16}};
+  parameters.cell_partitions.emplace_back().cells = 16;
   request.epsilon = 4;
   EXPECT_EQ(ChargeText(request, Scheme::kCells, parameters), "");
   request.epsilon = 5;
