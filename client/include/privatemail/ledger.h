@@ -80,9 +80,10 @@ struct LedgerEntry {
 // file on the client. Holds no query. Thread-safe, and safe between processes.
 //
 // A charge is on disk and witnessed before Charge returns, so before any noise is drawn.
-// `path`.witness (ledger_witness.h) holds the random id of the last change, and the ledger
-// remembers the witness's kernel time stamp; ledger_state.h has the protocol and the proof that no
-// copy of a ledger refunds a release. The budget after a failure:
+// `path`.witness (ledger_witness.h) holds the random id of the last change and names the file that
+// it is in; ledger_state.h has the protocol and the proof that no copy of a ledger refunds a
+// release. Other modes, owners, times and names of the files, and programs that read them, end
+// nothing. The budget after a failure:
 //
 // | event                                | budget                                                |
 // |--------------------------------------|-------------------------------------------------------|
@@ -92,22 +93,21 @@ struct LedgerEntry {
 // | server unreachable, query cancelled  | stays charged: a charge is never refunded             |
 // | Charge returns UNAVAILABLE           | may count; nothing may be released                    |
 // | grant lowered                        | charges stay; left() is 0 if they exceed the grant    |
-// | power loss                           | as a killed process; refuses with DATA_LOSS if the    |
-// |                                      | witness's stamp reached the disk before its record    |
+// | power loss                           | as a killed process                                   |
 // | ledger copied or restored            | Charge, Grant, Show refuse: DATA_LOSS; History reads; |
 // |                                      | charges since are unknown                             |
 // | ledger lost                          | Open refuses: DATA_LOSS                               |
-// | witness copied, restored or lost, or | Charge, Grant, Show refuse: DATA_LOSS; History reads  |
-// | given another mode or a hard link    |                                                       |
+// | witness copied, restored or lost     | Charge, Grant, Show refuse: DATA_LOSS; History reads  |
 //
 // Not detected, so the spent budget is forgotten:
 // - ledger and witness both deleted: a new ledger, with nothing granted;
 // - the whole file system restored, kernel time stamps included: disk image, volume or virtual
 //   machine snapshot, container overlay. A ledger belongs on a persistent volume;
-// - ledger and witness both copied between the two writes of one change (milliseconds), and both
-//   put back within a second;
-// - the clock set back deliberately, or all of these steps within one tick of a file system with
-//   coarse time stamps.
+// - on a file system without birth times (NFS before Linux 6.16, ext4 with inodes of 128 bytes):
+//   copies of both written over them while the witness's file has an inode that it had before;
+// - the same within one tick of a file system with coarse times, or with the clock set back;
+// - a process killed after it replaced the witness and before it erased the former one, to which
+//   somebody holds a hard link, put back with a ledger of its time.
 class Ledger {
  public:
   // Opens or creates the file and `path`.witness, readable by their owner alone. Messages name the
@@ -177,7 +177,6 @@ class Ledger {
   absl::Status CreateFiles(sqlite::Transaction transaction);
   absl::StatusOr<sqlite::Transaction> BeginTransaction();
   absl::Status Apply(const LedgerChange& change, int64_t times, sqlite::Transaction transaction);
-  absl::Status RecordStamp(LedgerState state, int64_t stamp, sqlite::Transaction transaction);
 
   std::mutex mutex_;  // a connection has one transaction at a time
   std::unique_ptr<sqlite::Database> database_;

@@ -102,10 +102,19 @@ absl::Status CheckGrantedDelta(double delta, Accounting accounting) {
 absl::Status WitnessMismatchError(const std::string& path, absl::string_view why) {
   return absl::DataLossError(absl::StrCat(
       "privacy ledger ", path, " does not match its witness (", why, "): ",
-      "it was copied, restored or lost, or the witness was given another mode or a hard link; ",
-      "charges since are unknown, so none is accepted. ", "Its history stays readable. ",
-      "To start anew, move it and ", path, ".witness away ",
-      "and grant at most the budget that is certainly left"));
+      "one of them was copied, restored or lost; charges since are unknown, so none is accepted. ",
+      "Its history stays readable. To go on, put the latest of both files back by renaming, or ",
+      "move it and ", path, ".witness away and grant at most the budget that is certainly left"));
+}
+
+std::string DescribeMismatch(const LedgerState& state, const LedgerWitness::Record& witness) {
+  if (witness.generation == state.generation) {
+    return absl::StrCat("both count ", state.generation,
+                        " changes, but this witness is not the one that was last written");
+  }
+  return absl::StrCat("the ", witness.generation > state.generation ? "ledger" : "witness",
+                      " is the older: the ledger counts ", state.generation,
+                      " changes, its witness ", witness.generation);
 }
 
 }  // namespace
@@ -169,8 +178,7 @@ absl::Status Ledger::CreateFiles(sqlite::Transaction transaction) {
   LedgerState state;
   PM_ASSIGN_OR_RETURN(state.id, NewLedgerId());
   PM_ASSIGN_OR_RETURN(state.change, NewLedgerId());
-  PM_ASSIGN_OR_RETURN(state.witness_stamp,
-                      witness_->Create({.ledger_id = state.id, .change = state.change}));
+  PM_RETURN_IF_ERROR(witness_->Create({.ledger_id = state.id, .change = state.change}));
   PM_RETURN_IF_ERROR(CreateLedgerTables(*database_));
   PM_RETURN_IF_ERROR(WriteLedgerState(*database_, state));
   return transaction.Commit();
@@ -183,40 +191,23 @@ absl::StatusOr<sqlite::Transaction> Ledger::BeginTransaction() {
                         sqlite::Transaction::Begin(database_.get()));
     PM_ASSIGN_OR_RETURN(const LedgerState state, ReadLedgerState(*database_));
     const absl::StatusOr<LedgerWitness::Record> record = witness_->Read();
+    if (absl::IsUnavailable(record.status())) return record.status();
     if (!record.ok()) return WitnessMismatchError(database_->path(), record.status().message());
     switch (CompareWithWitness(state, *record)) {
-      case LedgerMatch::kConfirmed:
+      case LedgerMatch::kWitnessed:
         return transaction;
       case LedgerMatch::kNotWitnessed: {
-        const absl::StatusOr<int64_t> stamp = witness_->Replace(
+        const absl::Status witnessed = witness_->Replace(
             *record,
             {.ledger_id = state.id, .generation = state.generation, .change = state.change});
-        if (absl::IsUnavailable(stamp.status())) return stamp.status();
         // Any other error shows again when the next round reads the witness.
-        if (stamp.ok()) PM_RETURN_IF_ERROR(RecordStamp(state, *stamp, std::move(transaction)));
+        if (absl::IsUnavailable(witnessed)) return witnessed;
         break;
       }
-      case LedgerMatch::kNotConfirmed:
-        PM_RETURN_IF_ERROR(
-            RecordStamp(state, record->stamped_at_nanoseconds, std::move(transaction)));
-        break;
       case LedgerMatch::kMismatch:
-        return WitnessMismatchError(
-            database_->path(),
-            record->generation == state.generation
-                ? absl::StrCat("both count ", state.generation,
-                               " changes, but this witness is not the one that was last written")
-                : absl::StrCat("the ledger counts ", state.generation, " changes, its witness ",
-                               record->generation));
+        return WitnessMismatchError(database_->path(), DescribeMismatch(state, *record));
     }
   }
-}
-
-absl::Status Ledger::RecordStamp(LedgerState state, int64_t stamp,
-                                 sqlite::Transaction transaction) {
-  state.witness_stamp = stamp;
-  PM_RETURN_IF_ERROR(WriteLedgerState(*database_, state));
-  return transaction.Commit();
 }
 
 // Checks after witnessing that the change is still there: the ledger file may have been replaced

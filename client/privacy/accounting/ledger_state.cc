@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cmath>
-#include <cstdlib>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -15,10 +14,6 @@ namespace {
 
 constexpr int kApplicationId = 0x504d4c47;  // "PMLG"
 constexpr int kSchemaVersion = 1;
-
-// Largest distance between the times of writing and of the stamp; a larger one means a restored
-// copy, not a killed process.
-constexpr int64_t kMaxWriteNanoseconds = 1'000'000'000;
 
 constexpr char kTables[] = R"sql(
   CREATE TABLE state(
@@ -58,18 +53,12 @@ LedgerMatch CompareWithWitness(const LedgerState& state, const LedgerWitness::Re
   const bool names_last = record.change == state.change && record.generation == state.generation;
   const bool names_previous =
       record.change == state.previous_change && record.generation == state.generation - 1;
-  const int64_t stamp = record.stamped_at_nanoseconds;
-  if (state.witness_stamp != 0) {
-    return names_last && stamp == state.witness_stamp ? LedgerMatch::kConfirmed
-                                                      : LedgerMatch::kMismatch;
+  const int64_t stamp = names_last ? state.witness_stamp : state.previous_stamp;
+  if (!record.is_original && (record.stamp == 0 || record.stamp != stamp)) {
+    return LedgerMatch::kMismatch;
   }
-  if (names_previous && stamp == state.previous_stamp) return LedgerMatch::kNotWitnessed;
-  const bool just_written =
-      std::llabs(stamp - record.written_at_nanoseconds) < kMaxWriteNanoseconds;
-  // Only a power loss restores an old stamp: the record reached the disk, its stamp did not.
-  const bool stamp_was_lost = stamp == state.previous_stamp;
-  return names_last && (just_written || stamp_was_lost) ? LedgerMatch::kNotConfirmed
-                                                        : LedgerMatch::kMismatch;
+  if (names_last) return LedgerMatch::kWitnessed;
+  return names_previous ? LedgerMatch::kNotWitnessed : LedgerMatch::kMismatch;
 }
 
 absl::StatusOr<bool> HasLedgerTables(sqlite::Database& database) {

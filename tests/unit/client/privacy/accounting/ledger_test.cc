@@ -1,5 +1,6 @@
 #include "privatemail/ledger.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -7,10 +8,10 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <random>
@@ -18,9 +19,11 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "client/privacy/accounting/ledger_state.h"
 #include "client/privacy/accounting/ledger_witness.h"
+#include "common/base/digests.h"
 #include "common/sqlite/sqlite.h"
 #include "tests/testing/release_inputs.h"
 #include "tests/testing/wait_until.h"
@@ -448,18 +451,90 @@ TEST_F(LedgerRestore, LedgerRestoredAfterOneChangeIsRefused) {
   }
 }
 
-// States between the two writes of a change, made by hand.
+// The state between the two writes of a change, made by hand.
 TEST_F(LedgerRestore, NextChargeFinishesIncompleteChange) {
   SpendTenths(path_, 2);
-  for (const char* cut : {"generation = generation + 1, former_change = change, change = 'next', "
-                          "former_stamp = witness_stamp, witness_stamp = 0",
-                          "witness_stamp = 0"}) {
-    {
-      ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path_));
-      ASSERT_THAT(database->Execute(absl::StrCat("UPDATE state SET ", cut)), IsOk());
-    }
-    const auto ledger = Open();
-    EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
+  ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path_));
+  ASSERT_THAT(database->Execute("UPDATE state SET generation = generation + 1, "
+                                "former_change = change, change = 'next'"),
+              IsOk());
+  const auto ledger = Open();
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
+}
+
+// What chmod -R, chown -R, touch, Kubernetes' fsGroup, cp -al, mv and a backup do to both files.
+TEST_F(LedgerRestore, OrdinaryCareEndsNothing) {
+  SpendTenths(path_, 1);
+  const std::pair<const char*, std::function<void(const std::string&)>> cares[] = {
+      {"mode", [](const std::string& file) { ASSERT_EQ(::chmod(file.c_str(), 0660), 0); }},
+      {"equal mode", [](const std::string& file) { ASSERT_EQ(::chmod(file.c_str(), 0660), 0); }},
+      {"owner",
+       [](const std::string& file) {
+         if (::geteuid() == 0) {
+           ASSERT_EQ(::chown(file.c_str(), 1, 1), 0);
+         }
+         ASSERT_EQ(::chown(file.c_str(), ::geteuid(), ::getegid()), 0);
+       }},
+      {"times",
+       [](const std::string& file) {
+         ASSERT_EQ(::utimensat(AT_FDCWD, file.c_str(), nullptr, 0), 0);
+       }},
+      {"link",
+       [](const std::string& file) { std::filesystem::create_hard_link(file, file + "2"); }},
+      {"name",
+       [](const std::string& file) {
+         std::filesystem::rename(file, file + "3");
+         std::filesystem::rename(file + "3", file);
+       }},
+      {"copy", [](const std::string& file) { std::filesystem::copy_file(file, file + "4"); }}};
+  for (const auto& [what, care] : cares) {
+    SCOPED_TRACE(what);
+    for (const char* suffix : {"", ".witness"}) care(path_ + suffix);
+    EXPECT_THAT(Open()->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
+  }
+}
+
+// A kept name of a former witness, put back with a ledger of its time, names its own file.
+TEST_F(LedgerRestore, HardLinkToFormerWitnessIsNoWitness) {
+  SpendTenths(path_, 2);
+  std::filesystem::create_hard_link(path_ + ".witness", folder_ / "kept");
+  std::filesystem::copy_file(path_, folder_ / "copy");
+  ASSERT_THAT(Open()->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
+  std::filesystem::rename(folder_ / "kept", path_ + ".witness");
+  Overwrite(folder_ / "copy", path_);
+  ExpectRefused(path_, 3);
+}
+
+// A record as it was once written, of which the ledger remembers the ctime.
+TEST_F(LedgerRestore, WitnessThatNamesNoFileIsKnownByItsTime) {
+  SpendTenths(path_, 1);
+  const auto write = [&] {
+    ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path_));
+    const std::string json = absl::StrCat(
+        R"( {"written_at":1,"generation":2,"ledger":")", *database->Query("SELECT id FROM state"),
+        R"(","change":")", *database->Query("SELECT change FROM state"), R"("})");
+    const std::string text = absl::StrCat(json, std::string(447 - json.size(), ' '), "\n");
+    std::ofstream(path_ + ".witness") << absl::BytesToHexString(Sha256::Of(text)) << text;
+    const int64_t stamp = LedgerWitness(path_ + ".witness").Read()->stamp;
+    ASSERT_THAT(database->Execute(absl::StrCat("UPDATE state SET witness_stamp = ", stamp)),
+                IsOk());
+  };
+  ASSERT_NO_FATAL_FAILURE(write());
+  EXPECT_THAT(Open()->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
+  EXPECT_TRUE(LedgerWitness(path_ + ".witness").Read()->is_original);
+}
+
+TEST_F(LedgerRestore, PipeInPlaceOfAFileIsNamed) {
+  SpendTenths(path_, 1);
+  for (const char* suffix : {"-journal", "-wal", "-shm", ".witness"}) {
+    const std::string pipe = path_ + suffix;
+    std::filesystem::remove(pipe);
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    const auto ledger = Ledger::Open(path_);
+    const absl::Status status = ledger.ok() ? (*ledger)->Show(kUuid).status() : ledger.status();
+    EXPECT_FALSE(absl::IsDataLoss(status));
+    EXPECT_THAT(status, FailsWith(status.code(), pipe));
+    std::filesystem::remove(pipe);
   }
 }
 
@@ -506,8 +581,7 @@ TEST_F(LedgerRestore, IncompleteChangeIsNotConfusedWithItsReplacement) {
     SpendTenths(path, 2);
     {
       ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path));
-      ASSERT_THAT(database->Execute(absl::StrCat("UPDATE state SET witness_stamp = 0, ", put_back)),
-                  IsOk());
+      ASSERT_THAT(database->Execute(absl::StrCat("UPDATE state SET ", put_back)), IsOk());
     }
     ExpectRefused(path, 3);
   }
@@ -539,27 +613,19 @@ TEST(LedgerWitness, ReplaceOfAnotherRecordReturnsAborted) {
   EXPECT_EQ(witness.Read()->change, "one");
 }
 
-TEST_F(LedgerRestore, WitnessStampedLongAfterItsWriteIsRefused) {
-  SpendTenths(path_, 1);
-  ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path_));
-  ASSERT_THAT(database->Execute("UPDATE state SET witness_stamp = 0"), IsOk());
-  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
-  ASSERT_EQ(::chmod((path_ + ".witness").c_str(), 0600), 0);  // a new stamp, like a copy
-  ExpectRefused(path_, 2);
-}
-
 TEST(CompareWithWitness, EveryPartIsCompared) {
   using Record = LedgerWitness::Record;
-  const LedgerState confirmed{"ledger", 2, "last", "previous", 20, 10};
-  LedgerState open = confirmed;
-  open.witness_stamp = 0;
+  const LedgerState state{"ledger", 2, "last", "previous", 20, 10};
   const std::function<void(Record&)> faults[] = {
       [](Record& r) { r.ledger_id = "other"; }, [](Record& r) { r.generation += 5; },
-      [](Record& r) { r.change = "other"; }, [](Record& r) { r.stamped_at_nanoseconds += 2e9; }};
-  for (const auto& [state, record, match] :
-       {std::tuple(confirmed, Record{"ledger", 2, "last", 20, 20}, LedgerMatch::kConfirmed),
-        {open, Record{"ledger", 2, "last", 20, 20}, LedgerMatch::kNotConfirmed},
-        {open, Record{"ledger", 1, "previous", 10, 10}, LedgerMatch::kNotWitnessed}}) {
+      [](Record& r) { r.change = "other"; },
+      [](Record& r) { r.is_original = false, r.stamp += r.stamp > 0; },
+      [](Record& r) { r.is_original = false, r.stamp = 0; }};
+  for (const auto& [record, match] :
+       {std::pair(Record{"ledger", 2, "last", true}, LedgerMatch::kWitnessed),
+        {Record{"ledger", 2, "last", false, 20}, LedgerMatch::kWitnessed},
+        {Record{"ledger", 1, "previous", true}, LedgerMatch::kNotWitnessed},
+        {Record{"ledger", 1, "previous", false, 10}, LedgerMatch::kNotWitnessed}}) {
     EXPECT_EQ(CompareWithWitness(state, record), match);
     for (const auto& fault : faults) {
       Record changed = record;
