@@ -63,6 +63,7 @@ struct Running {
   SchemeConnection& connection;
   SchemeSearch& scheme;
   Ledger* ledger;  // null: nothing is charged
+  std::string server;
   const std::string& state_folder;
   SearchRecord& record;
   LastSearch saved;  // as of the last message
@@ -97,7 +98,7 @@ absl::Status ChargeAndSend(Running& search, Exchange* exchange) {
     if (search.ledger == nullptr) {
       return absl::InternalError("the scheme charges for a search that it said costs nothing");
     }
-    PM_ASSIGN_OR_RETURN(result.ledger, search.ledger->Charge(uuid, guarantee));
+    PM_ASSIGN_OR_RETURN(result.ledger, search.ledger->Charge(uuid, guarantee, search.server));
     result.guarantee = guarantee;
     return absl::OkStatus();
   };
@@ -177,6 +178,7 @@ absl::StatusOr<AdminClient> SearchClient::Admin() const {
 }
 
 const std::string& SearchClient::state_folder() const { return impl_->state_folder; }
+std::string SearchClient::server_identity() const { return impl_->transport.identity(); }
 
 absl::StatusOr<PublicParameters> SearchClient::Describe(const std::string& collection) const {
   PM_RETURN_IF_ERROR(WaitForDeparture());
@@ -202,10 +204,14 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& request
   PM_RETURN_IF_ERROR(EntryOf(response.scheme).check_offered(published.name(), response.parameters));
   std::unique_ptr<Ledger> ledger;
   LedgerEntry budget;
+  std::vector<OperatorEntry> operators;
+  const std::string server = impl_->transport.identity();
   if (request.epsilon.has_value()) {
     PM_ASSIGN_OR_RETURN(ledger, OpenLedger(impl_->state_folder));
     PM_ASSIGN_OR_RETURN(budget, ledger->Show(response.parameters.collection_uuid));
     PM_RETURN_IF_ERROR(CheckGranted(budget));
+    PM_ASSIGN_OR_RETURN(operators,
+                        ledger->ShowOperators(response.parameters.collection_uuid, server));
   }
   SchemeConnection& connection = *impl_->connections.at(response.scheme);
   PM_ASSIGN_OR_RETURN(const std::unique_ptr<SchemeSearch> scheme,
@@ -217,6 +223,10 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& request
   }
   if (ledger != nullptr) {
     PM_RETURN_IF_ERROR(CheckAffordable(budget, request.targets.size(), *expected.cost));
+    for (const OperatorEntry& one : operators) {
+      PM_RETURN_IF_ERROR(
+          CheckAffordable(one.sum, request.targets.size(), *expected.cost, SumOf(one)));
+    }
   }
 
   // Show what to expect.
@@ -232,6 +242,7 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& request
   Running search{.connection = connection,
                  .scheme = *scheme,
                  .ledger = ledger.get(),
+                 .server = server,
                  .state_folder = impl_->state_folder,
                  .record = *searched,
                  .saved = {.scheme = response.scheme, .collection = published},

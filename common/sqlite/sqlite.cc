@@ -29,7 +29,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::OpenWithoutSpace(const std::
   return database;
 }
 
-// SQLite would wait for whoever opens the other end of a named pipe.
+// SQLite would wait for a program that opens the other end of a named pipe.
 absl::Status Database::CheckFiles() const {
   for (const char* suffix : {"", "-journal", "-wal", "-shm"}) {
     const std::string file = absl::StrCat(path_, suffix);

@@ -79,6 +79,7 @@ class SearchClient {
   // FAILED_PRECONDITION: this process was forked from the one that connected. CANCELLED.
   absl::StatusOr<AdminClient> Admin() const;
   const std::string& state_folder() const;
+  std::string server_identity() const;  // Transport::identity
 
   // Sleeps until the next departure after a search: how long it took to read the answer depends on
   // the target. CANCELLED.

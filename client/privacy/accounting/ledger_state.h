@@ -27,7 +27,7 @@
 //   witness or its own ledger changed, and fails.
 //
 // A process that is killed after it put a new witness in place and before it erased the former one
-// leaves that to whoever holds a hard link to it (ledger.h).
+// leaves that to anyone who holds a hard link to it (ledger.h).
 #ifndef PRIVATEMAIL_CLIENT_PRIVACY_ACCOUNTING_LEDGER_STATE_H_
 #define PRIVATEMAIL_CLIENT_PRIVACY_ACCOUNTING_LEDGER_STATE_H_
 
@@ -48,7 +48,7 @@ struct LedgerState {
   int64_t generation = 0;       // changes so far; charges made together are one
   std::string change;           // id of the last change
   std::string previous_change;  // id of the one before
-  // Of a witness that names no file, as once written: its ctime, to this generation and to the one
+  // The ctime of a witness that names no file, as once written, to this generation and to the one
   // before.
   int64_t witness_stamp = 0;
   int64_t previous_stamp = 0;
@@ -62,7 +62,8 @@ LedgerMatch CompareWithWitness(const LedgerState& state, const LedgerWitness::Re
 // Random id of a change or of a ledger: 32 hexadecimal digits. UNAVAILABLE: no random bits.
 absl::StatusOr<std::string> NewLedgerId();
 
-// False: an empty file. FAILED_PRECONDITION: the tables of another version or program.
+// False: an empty file. Tables of the version before get what they lack. FAILED_PRECONDITION: the
+// tables of another version or program.
 absl::StatusOr<bool> HasLedgerTables(sqlite::Database& database);
 absl::Status CreateLedgerTables(sqlite::Database& database);
 
@@ -74,6 +75,14 @@ absl::Status WriteLedgerChange(sqlite::Database& database, const LedgerChange& c
 absl::StatusOr<bool> HasLedgerChange(sqlite::Database& database, const std::string& id);
 absl::StatusOr<LedgerEntry> ReadLedgerEntry(sqlite::Database& database,
                                             const std::string& collection);
+// Names of the operators whom the collection or the server belongs to. Both empty: of all.
+absl::StatusOr<std::vector<std::string>> ReadOperatorNames(sqlite::Database& database,
+                                                           const std::string& collection,
+                                                           const std::string& server);
+// The sum over the operator's collections, as if `collection` and `server` were its own; or empty.
+absl::StatusOr<LedgerEntry> ReadOperatorEntry(sqlite::Database& database, const std::string& name,
+                                              const std::string& collection,
+                                              const std::string& server);
 // Oldest first.
 absl::StatusOr<std::vector<LedgerChange>> ReadLedgerChanges(sqlite::Database& database,
                                                             const std::string& collection);

@@ -56,7 +56,7 @@ absl::Status SyncParentFolder(const std::string& path) {
   return absl::OkStatus();
 }
 
-// What tells a file from every copy of it, and its ctime.
+// The properties that tell a file from every copy of it, and its ctime.
 struct FileIdentity {
   uint64_t inode;
   int64_t born;  // 0: the file system does not say
@@ -175,7 +175,7 @@ absl::Status LedgerWitness::Replace(const Record& previous, const Record& record
   PM_ASSIGN_OR_RETURN(const Record current, ReadRecord(file.get(), path_));
   if (current != previous) return aborted();
   PM_RETURN_IF_ERROR(WriteRecord(record, path_));
-  // Whoever kept a hard link to the former record could put it back, with a ledger of its time.
+  // A hard link to the former record could be put back, with a ledger of its time.
   if (ftruncate(file.get(), 0) != 0) return FileError(path_, "erased in its former version");
   return absl::OkStatus();
 }

@@ -181,12 +181,18 @@ class Budget:
     def _show(self) -> Dict[str, Any]:
         return self._collection._session.show_budget(self._collection._uuid())
 
-    def grant(self, *, epsilon: float, delta: float = 0.0, accounting: str = "") -> None:
+    def grant(self, *, epsilon: float, delta: float = 0.0, accounting: str = "",
+              operator: Optional[str] = None) -> None:
         """Sets the total over the collection's life; charges stay.
 
         accounting: "basic" adds up epsilon and delta, "gaussian" mu; by default as before, at first basic.
+        operator: a name of yours for the operator of this server. The total is then over all collections of all
+        servers that were added to the operator so, beside the collections' own budgets.
         """
-        self._collection._session.grant(self._collection._uuid(), float(epsilon), float(delta), accounting)
+        uuid = self._collection._uuid() if operator is None else ""
+        if operator == "":
+            raise ValueError("operator must be a name, but is empty")
+        self._collection._session.grant(uuid, float(epsilon), float(delta), accounting, operator or "")
 
     @property
     def granted(self) -> Optional[Spending]:
@@ -207,6 +213,12 @@ class Budget:
         """What `spent` and `left` hide, as Guarantee.neighbours. None: no charge yet, or several (`history`)."""
         neighbours: Optional[str] = self._show()["neighbours"]
         return neighbours
+
+    @property
+    def operators(self) -> Dict[str, Dict[str, Any]]:
+        """By the operators' names, granted, spent and left over all of their collections (`grant(operator=...)`)."""
+        sums: Dict[str, Dict[str, Any]] = self._collection._session.show_operators(self._collection._uuid())
+        return sums
 
     def history(self) -> List[Dict[str, Any]]:
         """Every grant and every charge, oldest first, as dicts."""
