@@ -30,6 +30,16 @@ TEST_F(PrivacyCommands, ResendAnswersAgainAtNoCost) {
   EXPECT_EQ(Budget(), budget);
 }
 
+TEST_F(PrivacyCommands, ResendWithoutALabelRanksTheClassesAgain) {
+  const json answer = Answer(Query({"--row", "1", "--epsilon", "1", "--delta", "1e-5", "-k", "3"}));
+  const json again = Answer({"resend", "--vectors", Vectors("queries"), "--row", "1"});
+  EXPECT_EQ(again["matches"], answer["matches"]);
+  EXPECT_EQ(again["classes"].size(), answer["classes"].size());
+  ExpectRefused({"resend", "--label", "0", "--vectors", Vectors("queries"), "--row", "1"},
+                "INVALID_ARGUMENT", {"--label must be given", "given with the target"});
+  ExpectRefused({"resend"}, "INVALID_ARGUMENT", {"or the target for a guess of it, but is absent"});
+}
+
 // The example of the bounded Gaussian document's table 1, epsilon .5.
 TEST_F(PrivacyCommands, CalibrateComparesProvenAndPublished) {
   const json noise = Answer({"calibrate", "--mechanism", "bounded-gaussian", "--epsilon", ".5",
@@ -87,6 +97,8 @@ TEST_F(PrivacyCommands, OperatorBudgetHoldsOverCollections) {
   ASSERT_THAT(sums, SizeIs(1));
   EXPECT_EQ(sums[0]["operator"], "acme");
   EXPECT_EQ(sums[0]["left"]["epsilon"], .5);
+  ExpectRefused(Query({"--rows", "0,1", "--label", "0", "--epsilon", ".3", "--delta", "1e-5"}),
+                "RESOURCE_EXHAUSTED", {"2 releases", "operator acme", "nothing was spent"});
   ExpectRefused({"budget", "set", "--operator", "other", "--epsilon", "9"}, "FAILED_PRECONDITION",
                 {"--operator must be acme, to whom"});
   ExpectRefused(Join(set, {"things"}), "INVALID_ARGUMENT", {"NAME", "--operator"});

@@ -438,8 +438,8 @@ class Collection(_NotCopied):
                k: Optional[int] = None) -> Matches:
         """Sends the last release again, byte for byte; costs nothing.
 
-        label: joint: the class whose matches are returned; not sent. query: cells: the target, d numbers,
-        since no file names it. k: by default as before, for cells 8.
+        label: joint: the class whose matches are returned; not sent. query: the target, d numbers, since no file names
+        it, for cells and for joint without a label. k: by default as before, for cells 8.
         """
         array = None if query is None else _arrays.rows("query", np.atleast_2d(np.asarray(query)), copy=True)
         labels = _labels_of(label, 1)

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -562,8 +563,10 @@ TEST_F(LedgerOperator, TablesOfTheVersionBeforeAreExtended) {
                 IsOk());
   }
   const auto ledger = Open();
-  ASSERT_THAT(ledger->GrantOperator("acme", kServer, {.5, 1e-5}), IsOk());
+  ASSERT_THAT(ledger->GrantOperator("acme", kServer, {.25, 1e-5}), IsOk());
   EXPECT_EQ(ledger->ShowOperator("acme")->sum.releases, 0);
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6), kServer), FailsWith(kExhausted, "acme"));
+  ASSERT_THAT(ledger->GrantOperator("acme", kServer, {.5, 1e-5}), IsOk());
   ASSERT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6), kServer), IsOk());
   EXPECT_EQ(ledger->ShowOperator("acme")->sum.releases, 3);
   EXPECT_THAT(ledger->Charge(kUuid, Costs(.3, 1e-6), kServer), FailsWith(kExhausted, "acme"));
@@ -800,6 +803,32 @@ TEST(LedgerWitness, ReplaceOfAnotherRecordReturnsAborted) {
               IsOk());
   EXPECT_THAT(witness.Replace(first, {.ledger_id = "ledger", .generation = 1, .change = "other"}),
               FailsWith(kAborted, "another ledger"));
+  EXPECT_EQ(witness.Read()->change, "one");
+}
+
+// A process that waited for the lock of a witness holds that of a file that was replaced meanwhile,
+// and not erased because the process that replaced it was killed.
+TEST(LedgerWitness, ReplaceOfAReplacedFileReturnsAborted) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "witness";
+  const LedgerWitness witness(path);
+  ASSERT_THAT(witness.Create({.ledger_id = "ledger", .change = "first"}), IsOk());
+  ASSERT_OK_AND_ASSIGN(const LedgerWitness::Record first, witness.Read());
+  const int held = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::flock(held, LOCK_EX), 0);
+  std::thread waits([&] {
+    EXPECT_THAT(witness.Replace(first, {.ledger_id = "ledger", .generation = 1, .change = "late"}),
+                FailsWith(kAborted, "another ledger"));
+  });
+  EXPECT_TRUE(WaitUntil([] {
+    std::ifstream locks("/proc/locks");
+    const std::string text(std::istreambuf_iterator<char>(locks), {});
+    return text.find(absl::StrCat("-> FLOCK  ADVISORY  WRITE ", ::getpid(), " ")) !=
+           std::string::npos;
+  }));
+  EXPECT_THAT(witness.Create({.ledger_id = "ledger", .generation = 1, .change = "one"}), IsOk());
+  ::close(held);
+  waits.join();
   EXPECT_EQ(witness.Read()->change, "one");
 }
 
