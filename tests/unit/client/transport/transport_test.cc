@@ -104,6 +104,11 @@ class TransportTest : public ::testing::Test {
   ConnectionOptions options_;
 };
 
+TEST(ServerIdentity, IsTheTrustedFingerprintElseTheAddress) {
+  EXPECT_EQ(ServerIdentity({.server = "Host:1", .trust_fingerprint = "AB:cd"}), "abcd");
+  EXPECT_EQ(ServerIdentity({.server = "Host:1", .ca_file = "ca.pem"}), "host:1");
+}
+
 TEST_F(TransportTest, SendsKeyOfKeyFile) {
   ASSERT_OK_AND_ASSIGN(const AdminClient nameless, AdminClient::Create(options_));
   ASSERT_THAT(nameless.ListCollections(), IsOk());

@@ -655,7 +655,7 @@ TEST_F(LedgerRestore, NextChargeFinishesIncompleteChange) {
   EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
 }
 
-// What chmod -R, chown -R, touch, Kubernetes' fsGroup, cp -al, mv and a backup do to both files.
+// As chmod -R, chown -R, touch, Kubernetes' fsGroup, cp -al, mv and a backup treat both files.
 TEST_F(LedgerRestore, OrdinaryCareEndsNothing) {
   SpendTenths(path_, 1);
   const std::pair<const char*, std::function<void(const std::string&)>> cares[] = {
@@ -806,8 +806,8 @@ TEST(LedgerWitness, ReplaceOfAnotherRecordReturnsAborted) {
   EXPECT_EQ(witness.Read()->change, "one");
 }
 
-// A process that waited for the lock of a witness holds that of a file that was replaced meanwhile,
-// and not erased because the process that replaced it was killed.
+// A process that waited for the lock of a witness gets that of a replaced file, whose content stays
+// if the process that replaced it was killed.
 TEST(LedgerWitness, ReplaceOfAReplacedFileReturnsAborted) {
   const TemporaryFolder folder;
   const std::string path = folder / "witness";
