@@ -105,8 +105,11 @@ class TransportTest : public ::testing::Test {
 };
 
 TEST(ServerIdentity, IsTheTrustedFingerprintElseTheAddress) {
-  EXPECT_EQ(ServerIdentity({.server = "Host:1", .trust_fingerprint = "AB:cd"}), "abcd");
-  EXPECT_EQ(ServerIdentity({.server = "Host:1", .ca_file = "ca.pem"}), "host:1");
+  ConnectionOptions options;
+  options.server = "Host:1";
+  EXPECT_EQ(ServerIdentity(options), "host:1");
+  options.trust_fingerprint = "AB:cd";
+  EXPECT_EQ(ServerIdentity(options), "abcd");
 }
 
 TEST_F(TransportTest, SendsKeyOfKeyFile) {

@@ -290,13 +290,13 @@ TEST(StorePowerLoss, RepeatedPowerCutsLoseNothingAcknowledged) {
     const TemporaryFolder folder;
     Births births;
     const PowerCut cut = {.before_call = 1 + static_cast<int64_t>(bits() % 250),
-                          .unsynced = static_cast<Unsynced>(bits() % 5),
+                          .unsynced = static_cast<Unsynced>(bits() % 3),
                           .seed = bits()};
     const ProcessRun first = RunUntilPowerCut(
         folder.path(), cut, births, [&](ProcessRun& life) { story.Live(life, folder.path()); });
     for (int opened = 0; opened < 6; ++opened) {
       const PowerCut again = {.before_call = 1 + static_cast<int64_t>(bits() % 40),
-                              .unsynced = static_cast<Unsynced>(bits() % 5),
+                              .unsynced = static_cast<Unsynced>(bits() % 3),
                               .seed = bits()};
       RunUntilPowerCut(folder.path(), again, births, [&](ProcessRun& life) {
         life.status_code = static_cast<int>(SqliteStore::Open(folder.path()).status().code());
