@@ -164,6 +164,7 @@ absl::StatusOr<Subject> AttackJointRelease(const PrivacyCost& cost, const Releas
   if (cost.mechanism == MechanismKind::kGaussian && cost.private_iterations == 1) {
     pairs.push_back(MakeTwoPolesPair());
     pairs.push_back(MakePaperSettingsPair());
+    pairs.push_back(MakeDefaultSettingsPair());
   }
   for (const absl::StatusOr<JointPair>& pair : pairs) PM_RETURN_IF_ERROR(pair.status());
   // The claim does not depend on the collection.

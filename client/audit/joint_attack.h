@@ -35,9 +35,8 @@ using ReleaseFn = std::function<absl::StatusOr<std::vector<FloatMatrix>>(
     int64_t slot, const RowVector& target, BitSource& bits)>;
 
 // The production path of JointScheme::Release without its ledger, on the pairs of joint_pair.h:
-// MakeLabelDominatedPair, and for one Gaussian iteration MakeTwoPolesPair and MakePaperSettingsPair
-// too. The attack sees every private iteration, as the guarantee covers them all, and scores by
-// likelihood ratio.
+// MakeLabelDominatedPair, and for one Gaussian iteration the others too. The attack sees every
+// private iteration, as the guarantee covers them all, and scores by likelihood ratio.
 //   event | claim with mu, or noise on the input | the score is positive
 //         | otherwise                            | the score exceeds the top decile of a pilot
 // Each description states which part of the sensitivity the pair moves by and what epsilon that

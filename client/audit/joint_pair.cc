@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "common/embedding/default_settings.h"
 
 namespace privatemail::client::audit {
 namespace {
@@ -92,6 +93,31 @@ absl::StatusOr<JointPair> MakePaperSettingsPair() {
                    std::move(setting),
                    {0, Pole(-1)},
                    {1, Pole(-1)},
+                   100'000};
+}
+
+absl::StatusOr<NewCollectionPair> MakeNewCollectionPair() {
+  constexpr int32_t kClasses = 10;
+  constexpr int32_t kAnchors = 4 * kClasses;
+  NewCollectionPair pair{.anchors = {Pole(1).replicate(kAnchors, 1).cast<float>(), {}},
+                         .features = Pole(-1).cast<float>(),
+                         .one = 1,
+                         .other = 1 + kClasses / 2};
+  for (int32_t i = 0; i < kAnchors; ++i) pair.anchors.labels.push_back(i % kClasses);
+  PM_ASSIGN_OR_RETURN(pair.parameters,
+                      MakePublicParameters("audit", DefaultSettings(pair.anchors.labels),
+                                           pair.anchors, /*class_names=*/{}, "vectors"));
+  return pair;
+}
+
+absl::StatusOr<JointPair> MakeDefaultSettingsPair() {
+  PM_ASSIGN_OR_RETURN(NewCollectionPair pair, MakeNewCollectionPair());
+  PM_ASSIGN_OR_RETURN(JointSetting setting,
+                      MakeJointSetting(std::move(pair.parameters), pair.anchors));
+  return JointPair{"both targets opposite to all anchors, at the settings of a new collection",
+                   std::move(setting),
+                   {pair.one, Pole(-1)},
+                   {pair.other, Pole(-1)},
                    100'000};
 }
 

@@ -24,6 +24,20 @@ struct JointPair {
 // classes, at the other. The sensitivity bound has slack here.
 absl::StatusOr<JointPair> MakePaperSettingsPair();
 
+// A collection with the settings of a new one (DefaultSettings): ten classes, whose anchors are at
+// one pole, and targets of two classes at opposite places of the class code, both at the other
+// pole.
+struct NewCollectionPair {
+  PublicParameters parameters = {};
+  Anchors anchors;
+  Eigen::RowVectorXf features;  // of both targets
+  int64_t one = 0;              // slots
+  int64_t other = 0;
+};
+absl::StatusOr<NewCollectionPair> MakeNewCollectionPair();
+// The same for attacks that see the release.
+absl::StatusOr<JointPair> MakeDefaultSettingsPair();
+
 // Anchors of two opposite classes at opposite poles, so that a target that crosses is pulled from
 // the one to the other: the known part h |C| of the known-anchors bound. Labels weigh next to
 // nothing; the class is hidden, and both slots cross. Moves by .98 of the L2 sensitivity.

@@ -6,6 +6,7 @@
 #include "client/audit/cell_attack.h"
 #include "client/audit/joint_attack.h"
 #include "client/audit/mechanism_attacks.h"
+#include "client/audit/request_attack.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 
@@ -21,6 +22,10 @@ absl::StatusOr<Subject> OneMechanism(const std::string& mechanism, double epsilo
   if (mechanism == "cells") {
     PM_RETURN_IF_ERROR(check_delta(/*takes_delta=*/false));
     return AttackCells(epsilon);
+  }
+  if (mechanism == "encrypted") {
+    PM_RETURN_IF_ERROR(check_delta(/*takes_delta=*/false));
+    return AttackEncryptedQueries();
   }
   PM_ASSIGN_OR_RETURN(const MechanismKind kind, MechanismFromName(mechanism));
   PM_RETURN_IF_ERROR(check_delta(TraitsOf(kind).TakesDelta()));
@@ -49,6 +54,8 @@ absl::StatusOr<std::vector<CreateSubject>> Subjects(const std::string& mechanism
   }
   subjects.push_back([=] { return AttackCells(epsilon); });
   subjects.push_back([=] { return AttackCellRequest(epsilon); });
+  subjects.push_back([=] { return AttackJointRequest(epsilon, delta); });
+  subjects.push_back([] { return AttackEncryptedQueries(); });
   return subjects;
 }
 

@@ -100,11 +100,13 @@ void AddAuditCommand(CLI::App& app, Context& context) {
                  "claim; exit code 1 if a bound exceeds its claim",
                  &Audit);
   CLI::App* what = command->add_option_group("what", "Exactly one of these");
-  what->add_option("--mechanism", options->mechanism,
-                   absl::StrCat(MechanismNames(), "; cells: the choice of cells"));
+  what->add_option(
+      "--mechanism", options->mechanism,
+      absl::StrCat(MechanismNames(), "; cells: the choice of cells; encrypted: queries"));
   what->add_flag(
       "--all", options->all,
-      "Every mechanism alone and in the joint release; the choice of cells alone and in a request");
+      "Every mechanism alone and in the joint release; the choice of cells alone and in a request; "
+      "requests by joint and encrypted queries as a daemon receives them, with sizes and times");
   what->require_option(1);
   command->add_option("--epsilon", options->epsilon, "Claimed epsilon to attack; spends no budget")
       ->capture_default_str();

@@ -15,6 +15,7 @@ namespace {
 
 struct BudgetOptions {
   std::string name;
+  std::string operator_name;             // of `set`: instead of a collection
   std::optional<Accounting> accounting;  // absent: unchanged
   Budget budget;
 };
@@ -51,24 +52,45 @@ nlohmann::json ToJson(const LedgerChange& change) {
   return json;
 }
 
+namespace {
+
+nlohmann::json EntryToJson(const LedgerEntry& entry) {
+  return {{"granted", OrNull(entry.granted.has_value(), ToJson(entry.granted.value_or(Budget())))},
+          {"accounting", NameIn(kAccountingNames, entry.accounting)},
+          {"spent", ToJson(entry.spent())},
+          {"spent_basic", ToJson(entry.SpentBy(Accounting::kBasic))},
+          {"spent_gaussian", ToJson(entry.SpentBy(Accounting::kGaussian))},
+          {"cheaper", NameIn(kAccountingNames, CheaperAccounting(entry))},
+          {"all_proven", entry.all_proven},
+          {"same_neighbours", entry.same_neighbours},
+          {"neighbours", OrNull(!entry.neighbours.empty(), entry.neighbours)},
+          {"left", ToJson(entry.left())},
+          {"releases", entry.releases}};
+}
+
+nlohmann::json OperatorToJson(const OperatorEntry& entry) {
+  nlohmann::json json = EntryToJson(entry.sum);
+  json["operator"] = entry.name;
+  return json;
+}
+
+}  // namespace
+
 absl::StatusOr<Result> BudgetReport(const std::string& name, const std::string& uuid,
-                                    Ledger& ledger) {
+                                    const std::string& server, Ledger& ledger) {
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger.Show(uuid));
-  Result result{.json = {{"collection", name},
-                         {"uuid", uuid},
-                         {"granted", OrNull(entry.granted.has_value(),
-                                            ToJson(entry.granted.value_or(Budget())))},
-                         {"accounting", NameIn(kAccountingNames, entry.accounting)},
-                         {"spent", ToJson(entry.spent())},
-                         {"spent_basic", ToJson(entry.SpentBy(Accounting::kBasic))},
-                         {"spent_gaussian", ToJson(entry.SpentBy(Accounting::kGaussian))},
-                         {"cheaper", NameIn(kAccountingNames, CheaperAccounting(entry))},
-                         {"all_proven", entry.all_proven},
-                         {"same_neighbours", entry.same_neighbours},
-                         {"neighbours", OrNull(!entry.neighbours.empty(), entry.neighbours)},
-                         {"left", ToJson(entry.left())},
-                         {"releases", entry.releases}},
-                .brief = {"granted", "spent", "left", "releases"}};
+  PM_ASSIGN_OR_RETURN(const std::vector<OperatorEntry> operators,
+                      ledger.ShowOperators(uuid, server));
+  Result result{.json = EntryToJson(entry),
+                .columns = {{"operators",
+                             {"operator", "granted", "spent", "left", "accounting", "releases"}}},
+                .brief = {"granted", "spent", "left", "releases", "operators"}};
+  result.json["collection"] = name;
+  result.json["uuid"] = uuid;
+  result.json["operators"] = nlohmann::json::array();
+  for (const OperatorEntry& one : operators) {
+    result.json["operators"].push_back(OperatorToJson(one));
+  }
   if (!entry.granted.has_value()) {
     result.hint = absl::StrCat("every release is refused: run `privatemail budget set ", name,
                                " --epsilon E --delta D`");
@@ -85,10 +107,34 @@ absl::StatusOr<std::string> UuidOf(const Context& context, const std::string& na
   return collection.parameters().collection_uuid();
 }
 
+void WarnIfNothingIsLeft(const LedgerEntry& entry) {
+  if (entry.left().epsilon > 0) return;
+  Warn(absl::StrCat("nothing is left of this budget: epsilon ", entry.spent().epsilon,
+                    " is spent already, so every release is refused until more is granted"));
+}
+
+// Needs no answer of the server, which is known as it is trusted.
+absl::StatusOr<Result> SetOperator(const Context& context, const BudgetOptions& options) {
+  PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
+  const std::string server = transport.identity();
+  PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context.state_folder));
+  const std::string& name = options.operator_name;
+  PM_ASSIGN_OR_RETURN(const OperatorEntry former, ledger->ShowOperator(name));
+  PM_RETURN_IF_ERROR(ledger->GrantOperator(name, server, options.budget,
+                                           options.accounting.value_or(former.sum.accounting)));
+  PM_ASSIGN_OR_RETURN(const OperatorEntry entry, ledger->ShowOperator(name));
+  WarnIfNothingIsLeft(entry.sum);
+  Result result{.json = OperatorToJson(entry),
+                .brief = {"operator", "server", "granted", "spent", "left", "releases"}};
+  result.json["server"] = server;
+  return result;
+}
+
 absl::StatusOr<Result> Show(const Context& context, const BudgetOptions& options) {
   PM_ASSIGN_OR_RETURN(const std::string uuid, UuidOf(context, options.name));
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context.state_folder));
-  PM_ASSIGN_OR_RETURN(Result report, BudgetReport(options.name, uuid, *ledger));
+  PM_ASSIGN_OR_RETURN(
+      Result report, BudgetReport(options.name, uuid, ServerIdentity(context.connection), *ledger));
   if (report.json["granted"].is_null()) {
     Warn(absl::StrCat("this is the ledger of ", context.state_folder,
                       ", as --state or PRIVATEMAIL_STATE names it"));
@@ -97,17 +143,23 @@ absl::StatusOr<Result> Show(const Context& context, const BudgetOptions& options
 }
 
 absl::StatusOr<Result> Set(const Context& context, const BudgetOptions& options) {
+  if (!options.operator_name.empty()) return SetOperator(context, options);
   PM_ASSIGN_OR_RETURN(const std::string uuid, UuidOf(context, options.name));
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context.state_folder));
   PM_ASSIGN_OR_RETURN(const LedgerEntry former, ledger->Show(uuid));
   PM_RETURN_IF_ERROR(
       ledger->Grant(uuid, options.budget, options.accounting.value_or(former.accounting)));
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger->Show(uuid));
-  if (!(entry.left().epsilon > 0)) {
-    Warn(absl::StrCat("nothing is left of this budget: epsilon ", entry.spent().epsilon,
-                      " is spent already, so every release is refused until more is granted"));
+  WarnIfNothingIsLeft(entry);
+  PM_ASSIGN_OR_RETURN(
+      Result report, BudgetReport(options.name, uuid, ServerIdentity(context.connection), *ledger));
+  PM_ASSIGN_OR_RETURN(const bool has_operators, ledger->HasOperators());
+  if (has_operators && report.json["operators"].empty()) {
+    Warn(
+        "this server belongs to no operator of the ledger, so no sum counts its collections: "
+        "`budget set --operator NAME` adds it to one");
   }
-  return BudgetReport(options.name, uuid, *ledger);
+  return report;
 }
 
 absl::StatusOr<Result> History(const Context& context, const BudgetOptions& options) {
@@ -130,16 +182,24 @@ void AddBudgetCommand(CLI::App& app, Context& context) {
   const auto add = [&](const char* verb, const char* description, auto run) {
     const auto command = AddCommand(*budget, context, verb, description, run);
     command.first->add_option("NAME", command.second->name, "The collection")->required();
-    return command;
   };
   add("show", "Granted, spent and left", &Show);
   add("history", "Every grant and every release, oldest first", &History);
-  const auto [set, options] = add("set", "Set the total budget; charges stay", &Set);
-  set->add_option("--epsilon", options->budget.epsilon, "Total epsilon over the collection's life")
+  const auto [set, options] =
+      AddCommand(*budget, context, "set", "Set the total budget; charges stay", &Set);
+  CLI::App* whose = set->add_option_group("whose", "Exactly one of these");
+  whose->add_option("NAME", options->name, "The collection");
+  whose->add_option("--operator", options->operator_name,
+                    "A name of yours for the operator of this server: the budget is the total over "
+                    "all collections of all servers that were added so");
+  whose->require_option(1);
+  set->add_option("--epsilon", options->budget.epsilon,
+                  "Total epsilon over the life of the collection")
       ->required();
-  set->add_option("--delta", options->budget.delta,
-                  "Total delta over the collection's life; 0 if absent, which pays for releases "
-                  "without delta only, such as cells");
+  set->add_option(
+      "--delta", options->budget.delta,
+      "Total delta over the life of the collection; 0 if absent, which pays for releases "
+      "without delta only, such as cells");
   AddChoice(
       set, "--accounting", &options->accounting, kAccountingNames,
       "How charges add up: by sums, or by mu, for many releases; if absent as before, at first "

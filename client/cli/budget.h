@@ -11,9 +11,10 @@
 
 namespace privatemail::client::cli {
 
-// Granted, spent and left of a collection. Errors of Ledger::Show.
+// Granted, spent and left of a collection and over all collections of its operators.
+// server: Transport::identity. Errors of Ledger::Show.
 absl::StatusOr<Result> BudgetReport(const std::string& name, const std::string& uuid,
-                                    Ledger& ledger);
+                                    const std::string& server, Ledger& ledger);
 
 nlohmann::json ToJson(const LedgerChange& change);
 

@@ -63,6 +63,17 @@ nlohmann::json ReleasesLeft(const LedgerEntry& entry, const client::Budget& each
   return static_cast<int64_t>(std::floor(count * (1 + kRounding)));
 }
 
+// The fewest that any of the budgets leaves; null if one does not say.
+nlohmann::json FewestLeft(const std::vector<LedgerEntry>& entries, const client::Budget& each) {
+  nlohmann::json fewest = ReleasesLeft(entries.front(), each);
+  for (const LedgerEntry& entry : entries) {
+    const nlohmann::json left = ReleasesLeft(entry, each);
+    if (left.is_null()) return left;
+    fewest = std::min(fewest, left);
+  }
+  return fewest;
+}
+
 std::string Sentence(const Guarantee& guarantee) {
   return absl::StrFormat(
       "Hidden: %s. Every view of the server is at most e^%g = %.3g times as likely "
@@ -229,14 +240,18 @@ Page::Answer Page::Budget(const PageRequest& request) const {
   PM_ASSIGN_OR_RETURN(const auto opened, Shown(request));
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context_.state_folder));
   const std::string& uuid = opened->parameters.collection_uuid;
-  PM_ASSIGN_OR_RETURN(Result report, BudgetReport(opened->proto.name(), uuid, *ledger));
-  PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger->Show(uuid));
+  const std::string server = ServerIdentity(context_.connection);
+  PM_ASSIGN_OR_RETURN(Result report, BudgetReport(opened->proto.name(), uuid, server, *ledger));
+  std::vector<LedgerEntry> entries;
+  PM_ASSIGN_OR_RETURN(entries.emplace_back(), ledger->Show(uuid));
+  PM_ASSIGN_OR_RETURN(const auto operators, ledger->ShowOperators(uuid, server));
+  for (const OperatorEntry& one : operators) entries.push_back(one.sum);
   PM_ASSIGN_OR_RETURN(const auto changes, ledger->History(uuid));
   report.json["history"] = nlohmann::json::array();
   for (const LedgerChange& change : changes) report.json["history"].push_back(ToJson(change));
   for (const double epsilon : kEpsilons) {
-    report.json["queries_left"].push_back({{"cells", ReleasesLeft(entry, {epsilon, 0})},
-                                           {"joint", ReleasesLeft(entry, {epsilon, kPageDelta})}});
+    report.json["queries_left"].push_back({{"cells", FewestLeft(entries, {epsilon, 0})},
+                                           {"joint", FewestLeft(entries, {epsilon, kPageDelta})}});
   }
   return report;
 }

@@ -75,6 +75,11 @@ std::string LineText(absl::string_view key, const json& value, bool rounded) {
     return absl::StrFormat("%.2f (%.2f to %.2f)", value["value"].get<double>(),
                            value["low"].get<double>(), value["high"].get<double>());
   }
+  if (value.is_object() && value.size() == 2 && value.contains("epsilon") &&
+      value.contains("delta")) {
+    return absl::StrCat("epsilon ", LineText(key, value["epsilon"], rounded), ", delta ",
+                        LineText(key, value["delta"], rounded));
+  }
   if (value.is_array() && HoldsScalars(value)) {
     return absl::StrJoin(value, ", ", [&](std::string* text, const json& one) {
       text->append(LineText(key, one, rounded));

@@ -81,11 +81,11 @@ void AddReplayCommands(CLI::App& app, Context& context) {
   AddCommand(app, context, "explain",
              "Show the last search as prepared for the server, row by row or cell by cell",
              &Explain);
-  const auto [resend, flags] =
-      AddCommand(app, context, "resend",
-                 "Send the last release again, at no cost, and print the matches of one class or, "
-                 "for cells, the items nearest to the target",
-                 &Resend);
+  const auto [resend, flags] = AddCommand(
+      app, context, "resend",
+      "Send the last release again, at no cost, and print the matches of one class, of the "
+      "classes that fit the target or, for cells, the items nearest to it",
+      &Resend);
   resend->add_option("--label", flags->label,
                      "Joint: the class whose matches to print, - from standard input; not sent");
   AddFeatureOptions(resend, &flags->target);

@@ -223,9 +223,7 @@ py::dict ToDict(const Budget& budget) {
   return dict;
 }
 
-py::dict ShowBudget(const Session& session, const std::string& uuid) {
-  const LedgerEntry entry = Interruptible(
-      [&] { return Check(Check(OpenLedger(session.client().state_folder()))->Show(uuid)); });
+py::dict ToDict(const LedgerEntry& entry) {
   py::dict dict;
   dict["granted"] = entry.granted.has_value() ? py::object(ToDict(*entry.granted)) : py::none();
   dict["accounting"] = entry.accounting == Accounting::kBasic ? "basic" : "gaussian";
@@ -238,18 +236,42 @@ py::dict ShowBudget(const Session& session, const std::string& uuid) {
   return dict;
 }
 
+py::dict ShowBudget(const Session& session, const std::string& uuid) {
+  const LedgerEntry entry = Interruptible(
+      [&] { return Check(Check(OpenLedger(session.client().state_folder()))->Show(uuid)); });
+  return ToDict(entry);
+}
+
+// The sums over all collections of the operators, by their names.
+py::dict ShowOperators(const Session& session, const std::string& uuid) {
+  const std::vector<OperatorEntry> operators = Interruptible([&] {
+    return Check(Check(OpenLedger(session.client().state_folder()))
+                     ->ShowOperators(uuid, session.client().server_identity()));
+  });
+  py::dict dict;
+  for (const OperatorEntry& one : operators) dict[py::str(one.name)] = ToDict(one.sum);
+  return dict;
+}
+
+// operator_name: instead of the collection; or empty.
 void Grant(const Session& session, const std::string& uuid, double epsilon, double delta,
-           const std::string& accounting) {
+           const std::string& accounting, const std::string& operator_name) {
   if (!accounting.empty() && accounting != "basic" && accounting != "gaussian") {
     throw StatusError(absl::InvalidArgumentError(
         absl::StrCat("accounting must be basic or gaussian, but is \"", accounting, "\"")));
   }
   RunInterruptibly([&] {
     const auto ledger = Check(OpenLedger(session.client().state_folder()));
-    const Accounting how = accounting.empty()      ? Check(ledger->Show(uuid)).accounting
+    const LedgerEntry former = operator_name.empty()
+                                   ? Check(ledger->Show(uuid))
+                                   : Check(ledger->ShowOperator(operator_name)).sum;
+    const Accounting how = accounting.empty()      ? former.accounting
                            : accounting == "basic" ? Accounting::kBasic
                                                    : Accounting::kGaussian;
-    Check(ledger->Grant(uuid, {epsilon, delta}, how));
+    Check(operator_name.empty()
+              ? ledger->Grant(uuid, {epsilon, delta}, how)
+              : ledger->GrantOperator(operator_name, session.client().server_identity(),
+                                      {epsilon, delta}, how));
   });
 }
 
@@ -470,6 +492,7 @@ void AddCollections(py::class_<Session, std::shared_ptr<Session>>& session) {
       .def("plan", &Plan)
       .def("build", &Build)
       .def("show_budget", &ShowBudget)
+      .def("show_operators", &ShowOperators)
       .def("grant", &Grant)
       .def("history", &History);
 }

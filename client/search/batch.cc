@@ -48,7 +48,8 @@ absl::Status CheckGranted(const LedgerEntry& entry) {
                     "granted to the collection before it is searched", "absent");
 }
 
-absl::Status CheckAffordable(const LedgerEntry& entry, size_t targets, const Budget& each) {
+absl::Status CheckAffordable(const LedgerEntry& entry, size_t targets, const Budget& each,
+                             absl::string_view whose) {
   const auto count = static_cast<double>(targets);
   const Budget need{count * each.epsilon, count * each.delta};
   // The ledger itself refuses a single release. The cost of a batch in mu is unknown before its
@@ -56,11 +57,11 @@ absl::Status CheckAffordable(const LedgerEntry& entry, size_t targets, const Bud
   if (targets == 1 || entry.accounting == Accounting::kGaussian || entry.Affords(need)) {
     return absl::OkStatus();
   }
-  return FieldError(
-      absl::StatusCode::kResourceExhausted, "budget",
-      absl::StrCat("left for ", targets, " releases of epsilon ", each.epsilon, " delta ",
-                   each.delta, ", in all epsilon ", need.epsilon, " delta ", need.delta),
-      absl::StrCat("exhausted: left ", LeftOf(entry), "; nothing was spent"));
+  return FieldError(absl::StatusCode::kResourceExhausted, "budget",
+                    absl::StrCat("left for ", targets, " releases of epsilon ", each.epsilon,
+                                 " delta ", each.delta, ", in all epsilon ", need.epsilon,
+                                 " delta ", need.delta, whose.empty() ? "" : ", ", whose),
+                    absl::StrCat("exhausted: left ", LeftOf(entry), "; nothing was spent"));
 }
 
 std::string LeftOf(const LedgerEntry& entry) {

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "privatemail/ledger.h"
 #include "privatemail/search_result.h"
 
@@ -23,8 +24,9 @@ absl::StatusOr<std::unique_ptr<Ledger>> OpenLedger(const std::string& state_fold
 absl::Status CheckGranted(const LedgerEntry& entry);
 
 // Refuses a batch that the budget cannot pay as a whole, before its first charge.
-// RESOURCE_EXHAUSTED: too little is left.
-absl::Status CheckAffordable(const LedgerEntry& entry, size_t targets, const Budget& each);
+// whose: SumOf an operator, or empty. RESOURCE_EXHAUSTED: too little is left.
+absl::Status CheckAffordable(const LedgerEntry& entry, size_t targets, const Budget& each,
+                             absl::string_view whose = "");
 
 // The rest of a budget: "epsilon 0.9 delta 0.0001", within a batch with the number of releases that
 // are charged ahead. Less than 1e-12 of the grant is rounding of sums and shown as 0.

@@ -97,6 +97,7 @@ struct Running {
   SchemeConnection& connection;
   SchemeSearch& scheme;
   Ledger* ledger;  // null: nothing is charged
+  std::string server;
   const std::string& state_folder;
   SearchRecord& record;
   LastSearch saved;  // as of the last message
@@ -131,7 +132,7 @@ absl::Status ChargeAndSend(Running& search, Exchange* exchange) {
     if (search.ledger == nullptr) {
       return absl::InternalError("the scheme charges for a search that it said costs nothing");
     }
-    PM_ASSIGN_OR_RETURN(result.ledger, search.ledger->Charge(uuid, guarantee));
+    PM_ASSIGN_OR_RETURN(result.ledger, search.ledger->Charge(uuid, guarantee, search.server));
     result.guarantee = guarantee;
     return absl::OkStatus();
   };
@@ -212,6 +213,7 @@ absl::StatusOr<AdminClient> SearchClient::Admin() const {
 }
 
 const std::string& SearchClient::state_folder() const { return impl_->state_folder; }
+std::string SearchClient::server_identity() const { return impl_->transport.identity(); }
 
 absl::StatusOr<PublicParameters> SearchClient::Describe(const std::string& collection) const {
   PM_RETURN_IF_ERROR(WaitForDeparture());
@@ -244,11 +246,15 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& given,
   const SearchRequest& request = numbered.has_value() ? *numbered : given;
   std::unique_ptr<Ledger> ledger;
   LedgerEntry budget;
+  std::vector<OperatorEntry> operators;
+  const std::string server = impl_->transport.identity();
   if (request.epsilon.has_value()) {
     PM_ASSIGN_OR_RETURN(ledger, OpenLedger(impl_->state_folder));
     PM_ASSIGN_OR_RETURN(budget, ledger->Show(response.parameters.collection_uuid));
     PM_RETURN_IF_ERROR(CheckGranted(budget));
     PM_RETURN_IF_ERROR(CheckHasItems(published));
+    PM_ASSIGN_OR_RETURN(operators,
+                        ledger->ShowOperators(response.parameters.collection_uuid, server));
   }
   SchemeConnection& connection = *impl_->connections.at(response.scheme);
   PM_ASSIGN_OR_RETURN(const std::unique_ptr<SchemeSearch> scheme,
@@ -260,6 +266,10 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& given,
   }
   if (ledger != nullptr) {
     PM_RETURN_IF_ERROR(CheckAffordable(budget, request.targets.size(), *expected.cost));
+    for (const OperatorEntry& one : operators) {
+      PM_RETURN_IF_ERROR(
+          CheckAffordable(one.sum, request.targets.size(), *expected.cost, SumOf(one)));
+    }
   }
 
   // Show what to expect.
@@ -271,6 +281,7 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& given,
   Running search{.connection = connection,
                  .scheme = *scheme,
                  .ledger = ledger.get(),
+                 .server = server,
                  .state_folder = impl_->state_folder,
                  .record = *searched,
                  .saved = {.scheme = response.scheme, .collection = published},

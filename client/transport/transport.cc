@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "client/transport/call.h"
 #include "client/transport/channel.h"
 #include "client/transport/credentials.h"
@@ -44,6 +46,11 @@ absl::StatusOr<std::vector<Message>> ReadAll(const ConnectionOptions& options,
 }
 
 }  // namespace
+
+std::string ServerIdentity(const ConnectionOptions& options) {
+  if (options.trust_fingerprint.empty()) return absl::AsciiStrToLower(options.server);
+  return absl::AsciiStrToLower(absl::StrReplaceAll(options.trust_fingerprint, {{":", ""}}));
+}
 
 absl::StatusOr<Transport> Transport::Create(const ConnectionOptions& options) {
   PM_RETURN_IF_ERROR(CheckIntegerBetween("max_memory", options.max_memory, kMinMaxMemory,

@@ -1,5 +1,7 @@
 #include "common/sqlite/sqlite.h"
 
+#include <sys/stat.h>
+
 #include "absl/strings/str_cat.h"
 #include "common/base/operator_only_error.h"
 #include "common/base/status_macros.h"
@@ -27,8 +29,22 @@ absl::StatusOr<std::unique_ptr<Database>> Database::OpenWithoutSpace(const std::
   return database;
 }
 
+// SQLite would wait for a program that opens the other end of a named pipe.
+absl::Status Database::CheckFiles() const {
+  for (const char* suffix : {"", "-journal", "-wal", "-shm"}) {
+    const std::string file = absl::StrCat(path_, suffix);
+    struct stat status = {};
+    if (::stat(file.c_str(), &status) != 0 || S_ISREG(status.st_mode)) continue;
+    return OperatorOnlyError(absl::FailedPreconditionError(
+        absl::StrCat("database file ", file,
+                     " must be a regular file or absent, but is another kind: remove it")));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<Database>> Database::OpenWith(const std::string& path, int flags) {
   auto database = std::unique_ptr<Database>(new Database(path));
+  PM_RETURN_IF_ERROR(database->CheckFiles());
   sqlite3* handle = nullptr;
   const int code =
       sqlite3_open_v2(path.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,

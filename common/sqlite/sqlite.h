@@ -21,7 +21,7 @@ class Statement;
 // A connection. Every failure is an OperatorOnlyError that names the file:
 // - DATA_LOSS: damaged, or not a database
 // - RESOURCE_EXHAUSTED: disk, quota or file size limit reached, or a value is too big
-// - FAILED_PRECONDITION: cannot be opened or written
+// - FAILED_PRECONDITION: cannot be opened or written, or it or its log is no regular file
 // - UNAVAILABLE: locked by another program for longer than the busy timeout
 // - INTERNAL: anything else
 class Database {
@@ -63,6 +63,7 @@ class Database {
     void operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
   };
   explicit Database(std::string path) : path_(std::move(path)) {}
+  absl::Status CheckFiles() const;
   static absl::StatusOr<std::unique_ptr<Database>> OpenWith(const std::string& path, int flags);
   // Moves pages of the log into the file; true if all were moved.
   absl::StatusOr<bool> Checkpoint(int mode);

@@ -122,8 +122,6 @@ TEST_F(Cells, ResendRequiresTargetOfLastScheme) {
   ExpectRefused({"resend", "--vectors", Vectors("gallery"), "--rows", "1,2"}, "INVALID_ARGUMENT",
                 {"but is 2"});
   Answer(OfRow({"query", "things", "--label", "0", "--epsilon", "1", "--delta", "1e-5"}, "0"));
-  ExpectRefused(OfRow({"resend"}, "1"), "INVALID_ARGUMENT",
-                {"--vectors must be absent with the scheme joint"});
   ExpectRefused({"resend"}, "INVALID_ARGUMENT", {"--label must be given with the scheme joint"});
   Answer({"resend", "--label", "1"});
 }

@@ -184,7 +184,7 @@ TEST_F(EvilServer, ControlCharactersAreEscaped) {
            {"items", "list", "things", "--limit", "1"},
            upload_,
            {"items", "delete", "things", "x"}}) {
-    for (const Command& flags : {Command{}, Command{"--json"}}) {
+    for (const Command& flags : {Command{"-v"}, Command{"--json"}}) {
       const Outcome outcome = Run(Join(command, flags));
       EXPECT_EQ(outcome.exit_code, command.back() == "x" ? 1 : 0) << command[0] << outcome.err;
       EXPECT_THAT(outcome.out + outcome.err,

@@ -30,6 +30,16 @@ TEST_F(PrivacyCommands, ResendAnswersAgainAtNoCost) {
   EXPECT_EQ(Budget(), budget);
 }
 
+TEST_F(PrivacyCommands, ResendWithoutALabelRanksTheClassesAgain) {
+  const json answer = Answer(Query({"--row", "1", "--epsilon", "1", "--delta", "1e-5", "-k", "3"}));
+  const json again = Answer({"resend", "--vectors", Vectors("queries"), "--row", "1"});
+  EXPECT_EQ(again["matches"], answer["matches"]);
+  EXPECT_EQ(again["classes"].size(), answer["classes"].size());
+  ExpectRefused({"resend", "--label", "0", "--vectors", Vectors("queries"), "--row", "1"},
+                "INVALID_ARGUMENT", {"--label must be given", "given with the target"});
+  ExpectRefused({"resend"}, "INVALID_ARGUMENT", {"or the target for a guess of it, but is absent"});
+}
+
 // The example of the bounded Gaussian document's table 1, epsilon .5.
 TEST_F(PrivacyCommands, CalibrateComparesProvenAndPublished) {
   const json noise = Answer({"calibrate", "--mechanism", "bounded-gaussian", "--epsilon", ".5",
@@ -72,6 +82,26 @@ TEST_F(PrivacyCommands, GuessedLabelIsRefusedIfClassIsNotHidden) {
     if (std::string(mechanism) != "lap-output") query.insert(query.end(), {"--delta", "1e-5"});
     ExpectRefused(query, "INVALID_ARGUMENT", {"--label must be given", mechanism});
   }
+}
+
+TEST_F(PrivacyCommands, OperatorBudgetHoldsOverCollections) {
+  Grant(100, .1);
+  const Command set = {"budget",    "set", "--operator", "acme",
+                       "--epsilon", "1.5", "--delta",    "1e-4"};
+  EXPECT_EQ(Answer(set)["operator"], "acme");
+  const Command query =
+      Query({"--row", "0", "--label", "0", "--epsilon", "1", "--delta", "1e-5", "-k", "3"});
+  Answer(query);
+  ExpectRefused(query, "RESOURCE_EXHAUSTED", {"over all collections of operator acme"});
+  const json sums = Budget()["operators"];
+  ASSERT_THAT(sums, SizeIs(1));
+  EXPECT_EQ(sums[0]["operator"], "acme");
+  EXPECT_EQ(sums[0]["left"]["epsilon"], .5);
+  ExpectRefused(Query({"--rows", "0,1", "--label", "0", "--epsilon", ".3", "--delta", "1e-5"}),
+                "RESOURCE_EXHAUSTED", {"2 releases", "operator acme", "nothing was spent"});
+  ExpectRefused({"budget", "set", "--operator", "other", "--epsilon", "9"}, "FAILED_PRECONDITION",
+                {"--operator must be acme, to whom"});
+  ExpectRefused(Join(set, {"things"}), "INVALID_ARGUMENT", {"NAME", "--operator"});
 }
 
 TEST_F(PrivacyCommands, BudgetOfPublishedMechanismIsNotProven) {
@@ -121,24 +151,27 @@ TEST_F(PrivacyCommands, AuditsOneMechanism) {
 }
 
 // Eleven mechanisms by themselves, then in the joint release, then over several iterations, then
-// the cells and their request.
+// the cells and their request, then requests by joint and encrypted queries.
 TEST_F(PrivacyCommands, AuditAllCoversMechanismsAndReleases) {
   const json all = Answer({"audit", "--all", "--releases", "50", "--delta", "1e-6"});
-  ASSERT_THAT(all, SizeIs(26));
+  ASSERT_THAT(all, SizeIs(28));
   EXPECT_EQ(all[0]["mechanism"], "gaussian");
   EXPECT_EQ(all[11]["mechanism"], "joint release, gaussian");
   EXPECT_EQ(all[22]["mechanism"], "joint release, gaussian, 2 iterations");
   EXPECT_EQ(all[23]["mechanism"], "joint release, laplace, 40 iterations");
   EXPECT_EQ(all[24]["mechanism"], "cells");
   EXPECT_EQ(all[25]["mechanism"], "cells request");
+  EXPECT_EQ(all[26]["mechanism"], "joint request, settings of a new collection");
+  EXPECT_EQ(all[27]["mechanism"], "encrypted");
   for (const json& row : all) {
     const std::string name = row["mechanism"];
     EXPECT_EQ(row["proven"], name.find("published") == std::string::npos) << name;
-    EXPECT_EQ(row["claimed_epsilon"], 2) << name;
+    EXPECT_EQ(row["claimed_epsilon"], name == "encrypted" ? 0 : 2) << name;
     const bool takes_delta =
         name.find("gauss") != std::string::npos && name.find("bounded") == std::string::npos;
-    EXPECT_EQ(row["claimed_delta"], takes_delta || row == all[23] ? 1e-6 : 0) << name;
-    EXPECT_LE(row["epsilon_lower"], 2) << row;
+    EXPECT_EQ(row["claimed_delta"], takes_delta || row == all[23] || row == all[26] ? 1e-6 : 0)
+        << name;
+    EXPECT_LE(row["epsilon_lower"], row["claimed_epsilon"]) << row;
     EXPECT_EQ(row["exceeded"], false) << name;
     EXPECT_EQ(row["confidence"], .999999) << name;
     EXPECT_EQ(row["releases"], 50) << name;
@@ -146,7 +179,7 @@ TEST_F(PrivacyCommands, AuditAllCoversMechanismsAndReleases) {
 }
 
 TEST(Audit, AllEstimatesItsTimeFirst) {
-  const std::string estimate = "26 mechanisms with 1000000 releases each takes about";
+  const std::string estimate = "28 mechanisms with 1000000 releases each takes about";
   Program audit({PRIVATEMAIL, "audit", "--all"});
   EXPECT_TRUE(WaitUntil([&] { return audit.err().find(estimate) != std::string::npos; }));
   audit.Signal(SIGKILL);

@@ -376,6 +376,13 @@ class Budgets(unittest.TestCase):
     def test_grant_and_history(self):
         self.assertEqual(things.budget.granted, pm.Spending(1000, .1))
         self.assertEqual(things.budget.history()[0]["kind"], "grant")
+        things.budget.grant(epsilon=2000, delta=.2, operator="museum")
+        things.search(service.rows[0], label=0, **COST)
+        museum = things.budget.operators["museum"]
+        self.assertEqual(museum["granted"], {"epsilon": 2000, "delta": .2})
+        self.assertGreaterEqual(museum["spent"]["epsilon"], things.budget.spent.epsilon)
+        with self.assertRaisesRegex(ValueError, "operator must be a name"):
+            things.budget.grant(epsilon=1, operator="")
         with self.assertRaises(pm.InvalidArgument):
             things.budget.grant(epsilon=-1)
 

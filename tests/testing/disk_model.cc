@@ -16,9 +16,9 @@ namespace {
 
 constexpr size_t kSector = 512;
 
-int64_t KernelTime() {
+int64_t Now() {
   timespec now;
-  clock_gettime(CLOCK_REALTIME_COARSE, &now);  // the clock of the kernel's time stamps
+  clock_gettime(CLOCK_REALTIME, &now);
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
@@ -36,20 +36,17 @@ void File::Apply(const Change& change) {
     }
     case Change::Kind::kSize:
       content.resize(static_cast<size_t>(change.at));
-      return;
-    case Change::Kind::kStamp:
-      stamp = change.at;
   }
 }
 
-Disk::Disk(std::string folder, const PowerCut& cut, const Stamps& stamps, Shared* shared)
+Disk::Disk(std::string folder, const PowerCut& cut, const Births& births, Shared* shared)
     : folder_(std::move(folder)), cut_(cut), coins_(cut.seed), shared_(shared) {
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
     std::ifstream in(entry.path(), std::ios::binary);
     auto file = std::make_shared<File>();
     file->content.assign(std::istreambuf_iterator<char>(in), {});
-    const auto stamp = stamps.find(entry.path().filename());
-    file->stamp = file->seen_stamp = stamp == stamps.end() ? KernelTime() : stamp->second;
+    const auto birth = births.find(entry.path().filename());
+    file->born = birth == births.end() ? Now() : birth->second;
     names_[entry.path().filename()] = file;
   }
   durable_names_ = names_;
@@ -80,7 +77,7 @@ void Disk::Opened(int descriptor, const std::string& name) {
   std::shared_ptr<File>& file = names_[name];
   if (file == nullptr) {
     file = std::make_shared<File>();
-    file->stamp = file->seen_stamp = KernelTime();
+    file->born = Now();
     renamings_.push_back({name, file});
   }
   open_[descriptor] = file;
@@ -100,40 +97,25 @@ void Disk::Renamed(const std::string& name, std::shared_ptr<File> file) {
   }
 }
 
-void Disk::Changed(File& file, Change change) {
-  file.pending.push_back(std::move(change));
-  file.seen_stamp = KernelTime();
-  file.pending.push_back({Change::Kind::kStamp, file.seen_stamp});
-}
+void Disk::Changed(File& file, Change change) { file.pending.push_back(std::move(change)); }
 
-void Disk::Synced(int descriptor, bool stamp_too) {
+void Disk::Synced(int descriptor) {
   if (cut_.disk_ignores_syncs) return;
   if (File* file = Of(descriptor)) {
-    std::vector<Change> left;
-    for (Change& change : file->pending) {
-      if (change.kind == Change::Kind::kStamp && !stamp_too) {
-        left.push_back(std::move(change));
-      } else {
-        file->Apply(change);
-      }
-    }
-    file->pending = std::move(left);
+    for (const Change& change : file->pending) file->Apply(change);
+    file->pending.clear();
     return;
   }
   for (const Renaming& renaming : renamings_) Apply(renaming);
   renamings_.clear();
 }
 
-bool Disk::Survives(bool is_stamp) {
+bool Disk::Survives() {
   switch (cut_.unsynced) {
     case Unsynced::kLost:
       return false;
     case Unsynced::kKept:
       return true;
-    case Unsynced::kAllButStamps:
-      return !is_stamp;
-    case Unsynced::kStampsOnly:
-      return is_stamp;
     case Unsynced::kHalf:
       return coins_() % 2 != 0;
   }
@@ -152,13 +134,13 @@ void Disk::Apply(const Renaming& renaming) {
 void Disk::Settle(File& file) {
   for (const Change& change : file.pending) {
     if (change.kind != Change::Kind::kWrite) {
-      if (Survives(change.kind == Change::Kind::kStamp)) file.Apply(change);
+      if (Survives()) file.Apply(change);
       continue;
     }
     for (size_t at = 0; at < change.bytes.size();) {
       const auto offset = static_cast<size_t>(change.at) + at;
       const size_t count = std::min(change.bytes.size() - at, kSector - offset % kSector);
-      if (Survives(false)) {
+      if (Survives()) {
         file.Apply(
             {Change::Kind::kWrite, static_cast<int64_t>(offset), change.bytes.substr(at, count)});
       }
@@ -170,18 +152,18 @@ void Disk::Settle(File& file) {
 void Disk::Cut() {
   disk = nullptr;  // later calls reach the real folder only
   for (const Renaming& renaming : renamings_) {
-    if (Survives(false)) Apply(renaming);
+    if (Survives()) Apply(renaming);
   }
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
     std::filesystem::remove(entry.path());
   }
-  SharedStamp* stamp = shared_->stamps;
+  SharedBirth* birth = shared_->births;
   for (const auto& [name, file] : durable_names_) {
-    if (stamp == std::end(shared_->stamps) || name.size() >= sizeof(stamp->name)) std::abort();
+    if (birth == std::end(shared_->births) || name.size() >= sizeof(birth->name)) std::abort();
     Settle(*file);
     std::ofstream(folder_ + "/" + name, std::ios::binary) << file->content;
-    std::strcpy(stamp->name, name.c_str());
-    (stamp++)->nanoseconds = file->stamp;
+    std::strcpy(birth->name, name.c_str());
+    (birth++)->nanoseconds = file->born;
   }
   _exit(0);
 }

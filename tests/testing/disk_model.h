@@ -16,29 +16,28 @@ namespace privatemail::simulated {
 
 inline constexpr size_t kMaxFiles = 8;
 
-struct SharedStamp {
+struct SharedBirth {
   char name[64];
   int64_t nanoseconds;
 };
 // In memory that parent and child share.
 struct Shared {
   ProcessRun run;
-  SharedStamp stamps[kMaxFiles];
+  SharedBirth births[kMaxFiles];
 };
 
 // An unsynced change of a file.
 struct Change {
-  enum class Kind { kWrite, kSize, kStamp };
+  enum class Kind { kWrite, kSize };
   Kind kind;
-  int64_t at = 0;  // an offset, a size or a stamp
+  int64_t at = 0;  // an offset or a size
   std::string bytes = {};
 };
 
 struct File {
   std::string content;  // on disk
-  int64_t stamp = 0;    // on disk
+  int64_t born = 0;
   std::vector<Change> pending = {};
-  int64_t seen_stamp = 0;  // by the process
 
   void Apply(const Change& change);
 };
@@ -50,7 +49,7 @@ struct Renaming {
 
 class Disk {
  public:
-  Disk(std::string folder, const PowerCut& cut, const Stamps& stamps, Shared* shared);
+  Disk(std::string folder, const PowerCut& cut, const Births& births, Shared* shared);
 
   // Sets `name` within the folder, "" for the folder itself; returns false for other paths.
   bool Holds(const char* path, std::string* name) const;
@@ -68,13 +67,13 @@ class Disk {
   void Closed(int descriptor);
   void Renamed(const std::string& name, std::shared_ptr<File> file);
   void Changed(File& file, Change change);
-  void Synced(int descriptor, bool stamp_too);
+  void Synced(int descriptor);
 
-  // Writes the disk's state to the real folder and the shared stamps, and ends the process.
+  // Writes the disk's state to the real folder and the shared births, and ends the process.
   [[noreturn]] void Cut();
 
  private:
-  bool Survives(bool is_stamp);
+  bool Survives();
   void Apply(const Renaming& renaming);
   void Settle(File& file);
 

@@ -24,7 +24,7 @@ using simulated::disk;
 using simulated::Disk;
 using simulated::File;
 using simulated::Shared;
-using simulated::SharedStamp;
+using simulated::SharedBirth;
 
 // The C library's function of this name.
 template <typename Function>
@@ -67,27 +67,16 @@ int Truncate(int descriptor, off_t size) {
 }
 
 // The real disk is not synced, which would make thousands of runs slow.
-bool SyncHere(int descriptor, bool stamp_too) {
+bool SyncHere(int descriptor) {
   if (disk == nullptr || !disk->Knows(descriptor)) return false;
   disk->Count();
-  disk->Synced(descriptor, stamp_too);
+  disk->Synced(descriptor);
   return true;
-}
-
-int Status(int descriptor, struct stat* status) {
-  static const auto real = Real<int(int, struct stat*)>("fstat");
-  const int result = real(descriptor, status);
-  File* const file = disk != nullptr ? disk->Of(descriptor) : nullptr;
-  if (result == 0 && file != nullptr) {
-    status->st_ctim.tv_sec = file->seen_stamp / 1'000'000'000;
-    status->st_ctim.tv_nsec = file->seen_stamp % 1'000'000'000;
-  }
-  return result;
 }
 
 }  // namespace
 
-ProcessRun RunUntilPowerCut(const std::string& folder, const PowerCut& cut, Stamps& stamps,
+ProcessRun RunUntilPowerCut(const std::string& folder, const PowerCut& cut, Births& births,
                             const std::function<void(ProcessRun&)>& run) {
   void* const memory =
       mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -96,16 +85,16 @@ ProcessRun RunUntilPowerCut(const std::string& folder, const PowerCut& cut, Stam
   const pid_t child = fork();
   if (child < 0) std::abort();
   if (child == 0) {
-    disk = new Disk(folder, cut, stamps, shared);
+    disk = new Disk(folder, cut, births, shared);
     run(shared->run);
     if (disk == nullptr) std::abort();
     disk->Cut();
   }
   int state = 0;
   if (waitpid(child, &state, 0) != child || state != 0) std::abort();
-  stamps.clear();
-  for (const SharedStamp& stamp : shared->stamps) {
-    if (stamp.name[0] != '\0') stamps[stamp.name] = stamp.nanoseconds;
+  births.clear();
+  for (const SharedBirth& birth : shared->births) {
+    if (birth.name[0] != '\0') births[birth.name] = birth.nanoseconds;
   }
   const ProcessRun ended = shared->run;
   munmap(memory, sizeof(Shared));
@@ -115,7 +104,7 @@ ProcessRun RunUntilPowerCut(const std::string& folder, const PowerCut& cut, Stam
 }  // namespace privatemail
 
 // Replacements of the C library's functions. off_t has 64 bits in both families.
-static_assert(sizeof(off_t) == 8 && sizeof(struct stat) == sizeof(struct stat64));
+static_assert(sizeof(off_t) == 8);
 
 extern "C" {
 
@@ -157,11 +146,11 @@ int ftruncate64(int descriptor, off64_t size) noexcept __attribute__((alias("ftr
 
 int fsync(int descriptor) {
   static const auto real = privatemail::Real<int(int)>("fsync");
-  return privatemail::SyncHere(descriptor, true) ? 0 : real(descriptor);
+  return privatemail::SyncHere(descriptor) ? 0 : real(descriptor);
 }
 int fdatasync(int descriptor) {
   static const auto real = privatemail::Real<int(int)>("fdatasync");
-  return privatemail::SyncHere(descriptor, false) ? 0 : real(descriptor);
+  return privatemail::SyncHere(descriptor) ? 0 : real(descriptor);
 }
 
 int unlink(const char* path) noexcept {
@@ -192,11 +181,20 @@ int rename(const char* from, const char* to) noexcept {
   return result;
 }
 
-int fstat(int descriptor, struct stat* status) noexcept {
-  return privatemail::Status(descriptor, status);
-}
-int fstat64(int descriptor, struct stat64* status) noexcept {
-  return privatemail::Status(descriptor, reinterpret_cast<struct stat*>(status));
+int statx(int descriptor, const char* path, int flags, unsigned mask,
+          struct statx* status) noexcept {
+  static const auto real =
+      privatemail::Real<int(int, const char*, int, unsigned, struct statx*)>("statx");
+  const int result = real(descriptor, path, flags, mask, status);
+  const auto* const file = privatemail::simulated::disk != nullptr
+                               ? privatemail::simulated::disk->Of(descriptor)
+                               : nullptr;
+  if (result == 0 && file != nullptr) {
+    status->stx_ino = 1;
+    status->stx_btime.tv_sec = file->born / 1'000'000'000;
+    status->stx_btime.tv_nsec = static_cast<uint32_t>(file->born % 1'000'000'000);
+  }
+  return result;
 }
 
 }  // extern "C"

@@ -15,9 +15,7 @@ namespace privatemail {
 enum class Unsynced {
   kLost,
   kKept,  // as if only the process had ended
-  kAllButStamps,
-  kStampsOnly,
-  kHalf,  // each sector, size, name and time stamp with probability 1/2, independently
+  kHalf,  // each sector, size and name with probability 1/2, independently
 };
 
 struct PowerCut {
@@ -36,19 +34,18 @@ struct ProcessRun {
   int status_code = 0;
 };
 
-// Time stamps (ctime) of files by name, which survive a cut besides names and content.
-using Stamps = std::map<std::string, int64_t>;
+// Birth times of files by name, which survive a cut besides names and content.
+using Births = std::map<std::string, int64_t>;
 
 // Calls `run` in a forked process on the flat folder, whose files are all durable at first, and
-// cuts the power. Afterwards the folder and `stamps` hold what the disk holds.
+// cuts the power. Afterwards the folder and `births` hold what the disk holds.
 //
 // Durability, as POSIX promises it:
 //   content and size of a file   fsync or fdatasync of the file
-//   time stamp of a file         fsync of the file
 //   names                        fsync of the folder
-// No call sets the ctime of a file, so fstat returns the stamp of the last write to this disk. Not
-// simulated: torn sectors (512 bytes), modes, links, mappings.
-ProcessRun RunUntilPowerCut(const std::string& folder, const PowerCut& cut, Stamps& stamps,
+// No call sets the birth time of a file, so statx returns that of the file on this disk, and no
+// inode. Not simulated: torn sectors (512 bytes), modes, links, mappings.
+ProcessRun RunUntilPowerCut(const std::string& folder, const PowerCut& cut, Births& births,
                             const std::function<void(ProcessRun&)>& run);
 
 }  // namespace privatemail

@@ -39,9 +39,9 @@ enum class Accounting {
 };
 
 struct LedgerChange {
-  enum class Kind { kGrant, kCharge };
+  enum class Kind { kGrant, kCharge, kOperatorGrant };
   Kind kind = Kind::kCharge;
-  std::string collection;
+  std::string collection;  // its UUID; of an operator's grant the operator's name
   double epsilon = 0;
   double delta = 0;
   Accounting accounting = Accounting::kBasic;  // of a grant
@@ -49,7 +49,8 @@ struct LedgerChange {
   std::string neighbours;
   bool proven = false;
   std::string source;
-  std::string made_at;  // RFC 3339
+  std::string made_at;      // RFC 3339
+  std::string server = {};  // of a charge and of an operator's grant: ServerIdentity
 };
 
 struct LedgerEntry {
@@ -76,13 +77,31 @@ struct LedgerEntry {
   bool Affords(const Budget& more) const;
 };
 
+// The sum over an operator's collections.
+struct OperatorEntry {
+  std::string name;
+  LedgerEntry sum;
+};
+// "over all collections of operator acme", for messages.
+std::string SumOf(const OperatorEntry& entry);
+
 // Budgets and charges by collection UUID (a server may change its address and names), in an SQLite
 // file on the client. Holds no query. Thread-safe, and safe between processes.
 //
+// A budget may also hold for all collections of an operator, whom the searcher names. Its servers
+// are those of its grants, and its collections those that were charged for a release to one of
+// them, with all of their charges: a new collection, or an old one under another address, does not
+// escape the sum. A server is known as the searcher trusts it (ServerIdentity), so nothing that it
+// says changes that. Charge checks the collection's budget and that of every operator whom the
+// server or the collection belongs to, in one transaction. Releases to several collections
+// compose as those to one, since all of them are about the searcher's targets (PRIVACY.md section
+// 7).
+//
 // A charge is on disk and witnessed before Charge returns, so before any noise is drawn.
-// `path`.witness (ledger_witness.h) holds the random id of the last change, and the ledger
-// remembers the witness's kernel time stamp; ledger_state.h has the protocol and the proof that no
-// copy of a ledger refunds a release. The budget after a failure:
+// `path`.witness (ledger_witness.h) holds the random id of the last change and names the file that
+// it is in; ledger_state.h has the protocol and the proof that no copy of a ledger refunds a
+// release. Other modes, owners, times and names of the files, and programs that read them, end
+// nothing. The budget after a failure:
 //
 // | event                                | budget                                                |
 // |--------------------------------------|-------------------------------------------------------|
@@ -92,22 +111,21 @@ struct LedgerEntry {
 // | server unreachable, query cancelled  | stays charged: a charge is never refunded             |
 // | Charge returns UNAVAILABLE           | may count; nothing may be released                    |
 // | grant lowered                        | charges stay; left() is 0 if they exceed the grant    |
-// | power loss                           | as a killed process; refuses with DATA_LOSS if the    |
-// |                                      | witness's stamp reached the disk before its record    |
+// | power loss                           | as a killed process                                   |
 // | ledger copied or restored            | Charge, Grant, Show refuse: DATA_LOSS; History reads; |
 // |                                      | charges since are unknown                             |
 // | ledger lost                          | Open refuses: DATA_LOSS                               |
-// | witness copied, restored or lost, or | Charge, Grant, Show refuse: DATA_LOSS; History reads  |
-// | given another mode or a hard link    |                                                       |
+// | witness copied, restored or lost     | Charge, Grant, Show refuse: DATA_LOSS; History reads  |
 //
 // Not detected, so the spent budget is forgotten:
 // - ledger and witness both deleted: a new ledger, with nothing granted;
 // - the whole file system restored, kernel time stamps included: disk image, volume or virtual
 //   machine snapshot, container overlay. A ledger belongs on a persistent volume;
-// - ledger and witness both copied between the two writes of one change (milliseconds), and both
-//   put back within a second;
-// - the clock set back deliberately, or all of these steps within one tick of a file system with
-//   coarse time stamps.
+// - on a file system without birth times (NFS before Linux 6.16, ext4 with inodes of 128 bytes):
+//   copies of both written over them while the witness's file has an inode that it had before;
+// - the same within one tick of a file system with coarse times, or with the clock set back;
+// - a process killed after it replaced the witness and before it erased the former one, to which
+//   somebody holds a hard link, put back with a ledger of its time.
 class Ledger {
  public:
   // Opens or creates the file and `path`.witness, readable by their owner alone. Messages name the
@@ -132,6 +150,23 @@ class Ledger {
   absl::Status Grant(const std::string& collection_uuid, const Budget& budget,
                      Accounting accounting = Accounting::kBasic);
 
+  // Sets the total budget over all collections of an operator, and adds a server to it. Charges
+  // stay, and those that were made before count. Errors as Grant, and
+  // - INVALID_ARGUMENT: the name is empty, longer than 100 bytes or not printable; no server.
+  // - FAILED_PRECONDITION: the server belongs to another operator; or its charges have a release
+  //   with delta 0 and accounting is Gaussian, which no proof covers.
+  absl::Status GrantOperator(const std::string& name, const std::string& server,
+                             const Budget& budget, Accounting accounting = Accounting::kBasic);
+
+  // An unknown operator has an empty entry. DATA_LOSS: the ledger does not match its witness.
+  absl::StatusOr<OperatorEntry> ShowOperator(const std::string& name);
+  // The operators whom the collection or the server belongs to, with their sums.
+  // DATA_LOSS: the ledger does not match its witness.
+  absl::StatusOr<std::vector<OperatorEntry>> ShowOperators(const std::string& collection_uuid,
+                                                           const std::string& server);
+  // Whether any operator has a budget. Errors as sqlite::Database.
+  absl::StatusOr<bool> HasOperators();
+
   // An unknown collection has an empty entry. DATA_LOSS: the ledger does not match its witness.
   absl::StatusOr<LedgerEntry> Show(const std::string& collection_uuid);
 
@@ -144,12 +179,15 @@ class Ledger {
   // - INVALID_ARGUMENT: Validate refuses the guarantee; epsilon, or mu where there is one, is 0.
   // - FAILED_PRECONDITION: no budget granted; or Gaussian accounting of a guarantee that is not
   //   proven or has neither a mu nor delta = 0.
-  // - RESOURCE_EXHAUSTED: budget too small; the message has spent, asked and left.
+  // - RESOURCE_EXHAUSTED: the collection's or an operator's budget is too small; the message has
+  //   spent, asked and left.
   // - UNAVAILABLE: not durable or not witnessed; may count nevertheless.
   // - DATA_LOSS: the ledger does not match its witness.
   // In a batch, the entry is after all charges that were made together.
-  absl::StatusOr<LedgerEntry> Charge(const std::string& collection_uuid,
-                                     const Guarantee& guarantee);
+  // server: ServerIdentity of where the release goes; empty: the collection alone tells the
+  //   operators.
+  absl::StatusOr<LedgerEntry> Charge(const std::string& collection_uuid, const Guarantee& guarantee,
+                                     const std::string& server = "");
 
   // Announces that `releases` charges follow, which Charge then makes 1, 2, 4, ... at a time: one
   // durable change holds a charge for each, the first call of them makes it, and calls with an
@@ -167,6 +205,7 @@ class Ledger {
     int64_t not_taken = 0;  // charges of the last change
     int64_t process = 0;    // a fork must not take them too
     std::string collection = {};
+    std::string server = {};
     Guarantee guarantee = {};
     LedgerEntry entry = {};  // after the last change
   };
@@ -176,8 +215,9 @@ class Ledger {
   absl::Status Initialize();
   absl::Status CreateFiles(sqlite::Transaction transaction);
   absl::StatusOr<sqlite::Transaction> BeginTransaction();
+  absl::StatusOr<std::vector<OperatorEntry>> ReadOperators(const std::string& collection_uuid,
+                                                           const std::string& server);
   absl::Status Apply(const LedgerChange& change, int64_t times, sqlite::Transaction transaction);
-  absl::Status RecordStamp(LedgerState state, int64_t stamp, sqlite::Transaction transaction);
 
   std::mutex mutex_;  // a connection has one transaction at a time
   std::unique_ptr<sqlite::Database> database_;

@@ -58,8 +58,9 @@ class SearchClient {
                                         const WarnFunction& warn = nullptr);
 
   // Sends the last release of cells or joint again at no cost; of joint k may differ.
-  // target: joint: its label, whose class's matches are read. cells: its features, since no file
-  // names the target. k: absent: as before, for cells 8.
+  // target: no file names it. joint: its label, whose class's matches are read, or its features, by
+  // which the classes are ranked as without a label. cells: its features.
+  // k: absent: as before, for cells 8.
   // NOT_FOUND: nothing was released yet. FAILED_PRECONDITION: the last search was encrypted, which
   // costs nothing; or it was for another collection than `collection` (empty: any).
   absl::StatusOr<SearchResponse> Resend(const SearchTarget& target,
@@ -79,6 +80,7 @@ class SearchClient {
   // FAILED_PRECONDITION: this process was forked from the one that connected. CANCELLED.
   absl::StatusOr<AdminClient> Admin() const;
   const std::string& state_folder() const;
+  std::string server_identity() const;  // Transport::identity
 
   // Sleeps until the next departure after a search: how long it took to read the answer depends on
   // the target. CANCELLED.

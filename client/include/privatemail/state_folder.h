@@ -13,8 +13,10 @@ namespace privatemail::client {
 // $HOME/.local/state/privatemail (without $HOME: in the working folder).
 std::string DefaultStateFolder();
 
-// Creates the folder with mode 0700, and its parents, unless it exists. PERMISSION_DENIED: it
-// cannot be created, is no folder, or others may access it.
+// Creates the folder with mode 0700, and its parents, unless it exists; takes the access of others
+// to a folder of this user's away, as umasks, chmod -R or Kubernetes' fsGroup give it.
+// PERMISSION_DENIED: it cannot be created, is no folder, everyone may write to it, or others may
+// access it and it is not this user's.
 absl::Status CreateStateFolder(const std::string& folder);
 
 // The ledger's file in a state folder. The command line's is in the default folder: a second ledger

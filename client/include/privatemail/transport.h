@@ -44,6 +44,10 @@ struct ConnectionOptions {
   std::function<bool()> cancelled = nullptr;
 };
 
+// The server as its user knows it, by which the ledger knows its operator: the trusted
+// certificate's fingerprint, or else the address as given. Nothing that a server says changes it.
+std::string ServerIdentity(const ConnectionOptions& options);
+
 // Parts of a collection that GetCollection returns only if asked for.
 struct CollectionDetails {
   bool changes = false;  // counts of changes by kind, for operators
@@ -71,6 +75,7 @@ class Transport {
   static absl::StatusOr<Transport> Create(const ConnectionOptions& options);
 
   const std::string& server() const { return options_.server; }  // as given
+  std::string identity() const { return ServerIdentity(options_); }
   int64_t max_memory() const { return options_.max_memory; }
   bool is_cancelled() const { return options_.cancelled && options_.cancelled(); }
 

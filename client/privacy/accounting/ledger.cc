@@ -16,6 +16,7 @@
 #include "client/privacy/accounting/ledger_state.h"
 #include "client/privacy/accounting/ledger_witness.h"
 #include "common/base/field_error.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/sqlite/sqlite.h"
@@ -27,7 +28,9 @@ constexpr double kSumSlack = 1e-12;
 
 std::string Now() { return absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone()); }
 
-bool Exceeds(double sum, double granted) { return !(sum <= granted * (1 + kSumSlack)); }
+bool Exceeds(double sum, double granted) {
+  return !(sum <= granted * (1 + kSumSlack)) || !std::isfinite(sum);
+}
 
 // mu of a charge in Gaussian accounting, if it has one.
 std::optional<double> MuOfCharge(const Guarantee& guarantee) {
@@ -56,7 +59,9 @@ LedgerEntry AddCharge(LedgerEntry entry, const Guarantee& charge, int64_t times)
   return entry;
 }
 
-absl::Status CheckBudget(const LedgerEntry& entry, const Guarantee& asked, int64_t times) {
+// whose: empty, or " over all collections of operator acme".
+absl::Status CheckBudget(const LedgerEntry& entry, const Guarantee& asked, int64_t times,
+                         absl::string_view whose) {
   if (!entry.granted.has_value()) {
     return FieldError(absl::StatusCode::kFailedPrecondition, "budget",
                       "granted to the collection before it is searched", "absent");
@@ -64,7 +69,7 @@ absl::Status CheckBudget(const LedgerEntry& entry, const Guarantee& asked, int64
   if (entry.accounting == Accounting::kGaussian && !MuOfCharge(asked).has_value()) {
     return FieldError(absl::StatusCode::kFailedPrecondition, "accounting",
                       absl::StrCat("basic for ", asked.source, " with delta ", asked.delta,
-                                   ", which is neither proven Gaussian noise nor pure"),
+                                   ", which is neither proven Gaussian noise nor pure", whose),
                       "gaussian");
   }
   const Budget after = AddCharge(entry, asked, times).spent();
@@ -73,7 +78,7 @@ absl::Status CheckBudget(const LedgerEntry& entry, const Guarantee& asked, int64
   if (!epsilon && entry.granted->delta == 0) {
     return FieldError(
         absl::StatusCode::kResourceExhausted, "budget",
-        absl::StrCat("granted with a delta for releases that spend delta ", asked.delta),
+        absl::StrCat("granted with a delta for releases that spend delta ", asked.delta, whose),
         "granted without one");
   }
   const Budget spent = entry.spent();
@@ -84,14 +89,25 @@ absl::Status CheckBudget(const LedgerEntry& entry, const Guarantee& asked, int64
                          after.epsilon, " together")
           : "";
   return FieldError(absl::StatusCode::kResourceExhausted, "budget",
-                    absl::StrCat("left for epsilon ", asked.epsilon, " delta ", asked.delta),
+                    absl::StrCat("left for epsilon ", asked.epsilon, " delta ", asked.delta, whose),
                     absl::StrCat("exhausted in ", epsilon ? "epsilon" : "delta", ": spent epsilon ",
                                  spent.epsilon, " delta ", spent.delta, ", left epsilon ",
                                  left.epsilon, " delta ", left.delta, together));
 }
 
-// 0 is allowed for sums of pure releases; a mu needs delta > 0 to have an epsilon.
-absl::Status CheckGrantedDelta(double delta, Accounting accounting) {
+absl::Status CheckBudgets(const LedgerEntry& entry, const std::vector<OperatorEntry>& operators,
+                          const Guarantee& asked, int64_t times) {
+  PM_RETURN_IF_ERROR(CheckBudget(entry, asked, times, ""));
+  for (const OperatorEntry& one : operators) {
+    PM_RETURN_IF_ERROR(CheckBudget(one.sum, asked, times, absl::StrCat(" ", SumOf(one))));
+  }
+  return absl::OkStatus();
+}
+
+// A delta of 0 is allowed for sums of pure releases; a mu needs delta > 0 to have an epsilon.
+absl::Status CheckGrantedBudget(const Budget& budget, Accounting accounting) {
+  PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", budget.epsilon));
+  const double delta = budget.delta;
   if (accounting == Accounting::kBasic) return CheckSpentDelta(delta);
   if (delta > 0 && delta < 1) return absl::OkStatus();
   return InvalidField(
@@ -99,13 +115,31 @@ absl::Status CheckGrantedDelta(double delta, Accounting accounting) {
       absl::StrCat("must be strictly between 0 and 1 for Gaussian accounting, but is ", delta));
 }
 
+absl::Status CheckAccountingChange(const LedgerEntry& entry, Accounting accounting) {
+  if (entry.pure_releases == 0 || entry.accounting == accounting) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("accounting cannot change after releases with delta 0, expected ",
+                   entry.accounting == Accounting::kBasic ? "basic" : "gaussian",
+                   " as before: ", entry.pure_releases, " of ", entry.releases,
+                   " releases have delta 0, and no proof covers the change"));
+}
+
 absl::Status WitnessMismatchError(const std::string& path, absl::string_view why) {
   return absl::DataLossError(absl::StrCat(
       "privacy ledger ", path, " does not match its witness (", why, "): ",
-      "it was copied, restored or lost, or the witness was given another mode or a hard link; ",
-      "charges since are unknown, so none is accepted. ", "Its history stays readable. ",
-      "To start anew, move it and ", path, ".witness away ",
-      "and grant at most the budget that is certainly left"));
+      "one of them was copied, restored or lost; charges since are unknown, so none is accepted. ",
+      "Its history stays readable. To go on, put the latest of both files back by renaming, or ",
+      "move it and ", path, ".witness away and grant at most the budget that is certainly left"));
+}
+
+std::string DescribeMismatch(const LedgerState& state, const LedgerWitness::Record& witness) {
+  if (witness.generation == state.generation) {
+    return absl::StrCat("both count ", state.generation,
+                        " changes, but this witness is not the one that was last written");
+  }
+  return absl::StrCat("the ", witness.generation > state.generation ? "ledger" : "witness",
+                      " is the older: the ledger counts ", state.generation,
+                      " changes, its witness ", witness.generation);
 }
 
 }  // namespace
@@ -151,7 +185,7 @@ absl::Status Ledger::Initialize() {
       database_->Execute("PRAGMA journal_mode = DELETE; PRAGMA synchronous = EXTRA"));
   PM_ASSIGN_OR_RETURN(sqlite::Transaction transaction, sqlite::Transaction::Begin(database_.get()));
   PM_ASSIGN_OR_RETURN(const bool exists, HasLedgerTables(*database_));
-  return exists ? absl::OkStatus() : CreateFiles(std::move(transaction));
+  return exists ? transaction.Commit() : CreateFiles(std::move(transaction));
 }
 
 absl::Status Ledger::CreateFiles(sqlite::Transaction transaction) {
@@ -169,8 +203,7 @@ absl::Status Ledger::CreateFiles(sqlite::Transaction transaction) {
   LedgerState state;
   PM_ASSIGN_OR_RETURN(state.id, NewLedgerId());
   PM_ASSIGN_OR_RETURN(state.change, NewLedgerId());
-  PM_ASSIGN_OR_RETURN(state.witness_stamp,
-                      witness_->Create({.ledger_id = state.id, .change = state.change}));
+  PM_RETURN_IF_ERROR(witness_->Create({.ledger_id = state.id, .change = state.change}));
   PM_RETURN_IF_ERROR(CreateLedgerTables(*database_));
   PM_RETURN_IF_ERROR(WriteLedgerState(*database_, state));
   return transaction.Commit();
@@ -183,40 +216,23 @@ absl::StatusOr<sqlite::Transaction> Ledger::BeginTransaction() {
                         sqlite::Transaction::Begin(database_.get()));
     PM_ASSIGN_OR_RETURN(const LedgerState state, ReadLedgerState(*database_));
     const absl::StatusOr<LedgerWitness::Record> record = witness_->Read();
+    if (absl::IsUnavailable(record.status())) return record.status();
     if (!record.ok()) return WitnessMismatchError(database_->path(), record.status().message());
     switch (CompareWithWitness(state, *record)) {
-      case LedgerMatch::kConfirmed:
+      case LedgerMatch::kWitnessed:
         return transaction;
       case LedgerMatch::kNotWitnessed: {
-        const absl::StatusOr<int64_t> stamp = witness_->Replace(
+        const absl::Status witnessed = witness_->Replace(
             *record,
             {.ledger_id = state.id, .generation = state.generation, .change = state.change});
-        if (absl::IsUnavailable(stamp.status())) return stamp.status();
         // Any other error shows again when the next round reads the witness.
-        if (stamp.ok()) PM_RETURN_IF_ERROR(RecordStamp(state, *stamp, std::move(transaction)));
+        if (absl::IsUnavailable(witnessed)) return witnessed;
         break;
       }
-      case LedgerMatch::kNotConfirmed:
-        PM_RETURN_IF_ERROR(
-            RecordStamp(state, record->stamped_at_nanoseconds, std::move(transaction)));
-        break;
       case LedgerMatch::kMismatch:
-        return WitnessMismatchError(
-            database_->path(),
-            record->generation == state.generation
-                ? absl::StrCat("both count ", state.generation,
-                               " changes, but this witness is not the one that was last written")
-                : absl::StrCat("the ledger counts ", state.generation, " changes, its witness ",
-                               record->generation));
+        return WitnessMismatchError(database_->path(), DescribeMismatch(state, *record));
     }
   }
-}
-
-absl::Status Ledger::RecordStamp(LedgerState state, int64_t stamp,
-                                 sqlite::Transaction transaction) {
-  state.witness_stamp = stamp;
-  PM_RETURN_IF_ERROR(WriteLedgerState(*database_, state));
-  return transaction.Commit();
 }
 
 // Checks after witnessing that the change is still there: the ledger file may have been replaced
@@ -250,18 +266,11 @@ absl::Status Ledger::Apply(const LedgerChange& change, int64_t times,
 
 absl::Status Ledger::Grant(const std::string& collection_uuid, const Budget& budget,
                            Accounting accounting) {
-  PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", budget.epsilon));
-  PM_RETURN_IF_ERROR(CheckGrantedDelta(budget.delta, accounting));
+  PM_RETURN_IF_ERROR(CheckGrantedBudget(budget, accounting));
   const std::lock_guard lock(mutex_);
   PM_ASSIGN_OR_RETURN(sqlite::Transaction transaction, BeginTransaction());
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ReadLedgerEntry(*database_, collection_uuid));
-  if (entry.pure_releases > 0 && entry.accounting != accounting) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("accounting cannot change after releases with delta 0, expected ",
-                     entry.accounting == Accounting::kBasic ? "basic" : "gaussian",
-                     " as before: ", entry.pure_releases, " of ", entry.releases,
-                     " releases have delta 0, and no proof covers the change"));
-  }
+  PM_RETURN_IF_ERROR(CheckAccountingChange(entry, accounting));
   return Apply({.kind = LedgerChange::Kind::kGrant,
                 .collection = collection_uuid,
                 .epsilon = budget.epsilon,
@@ -272,6 +281,80 @@ absl::Status Ledger::Grant(const std::string& collection_uuid, const Budget& bud
                 .source = "",
                 .made_at = Now()},
                /*times=*/1, std::move(transaction));
+}
+
+absl::Status Ledger::GrantOperator(const std::string& name, const std::string& server,
+                                   const Budget& budget, Accounting accounting) {
+  constexpr size_t kMaxNameBytes = 100;
+  if (name.empty() || name.size() > kMaxNameBytes || Printable(name) != name) {
+    return FieldError("operator",
+                      absl::StrCat("a name of 1 to ", kMaxNameBytes, " printable bytes"),
+                      absl::StrCat("\"", Printable(name), "\""));
+  }
+  if (server.empty()) return FieldError("server", "that of the operator", "absent");
+  PM_RETURN_IF_ERROR(CheckGrantedBudget(budget, accounting));
+  const std::lock_guard lock(mutex_);
+  PM_ASSIGN_OR_RETURN(sqlite::Transaction transaction, BeginTransaction());
+  PM_ASSIGN_OR_RETURN(const std::vector<std::string> others,
+                      ReadOperatorNames(*database_, "", server));
+  for (const std::string& other : others) {
+    if (other == name) continue;
+    return FieldError(absl::StatusCode::kFailedPrecondition, "operator",
+                      absl::StrCat(other, ", to whom ", server, " belongs"), name);
+  }
+  PM_ASSIGN_OR_RETURN(const LedgerEntry before, ReadOperatorEntry(*database_, name, "", ""));
+  PM_ASSIGN_OR_RETURN(const LedgerEntry joined, ReadOperatorEntry(*database_, name, "", server));
+  PM_RETURN_IF_ERROR(CheckAccountingChange(joined, accounting));
+  if (accounting == Accounting::kGaussian && joined.pure_releases > before.pure_releases) {
+    return FieldError(absl::StatusCode::kFailedPrecondition, "accounting",
+                      absl::StrCat("basic for ", server, ", since no proof covers its releases ",
+                                   "with delta 0 that were made before"),
+                      "gaussian");
+  }
+  return Apply({.kind = LedgerChange::Kind::kOperatorGrant,
+                .collection = name,
+                .epsilon = budget.epsilon,
+                .delta = budget.delta,
+                .accounting = accounting,
+                .gaussian_mu = std::nullopt,
+                .neighbours = "",
+                .source = "",
+                .made_at = Now(),
+                .server = server},
+               /*times=*/1, std::move(transaction));
+}
+
+absl::StatusOr<std::vector<OperatorEntry>> Ledger::ReadOperators(const std::string& collection_uuid,
+                                                                 const std::string& server) {
+  PM_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                      ReadOperatorNames(*database_, collection_uuid, server));
+  std::vector<OperatorEntry> operators;
+  for (const std::string& name : names) {
+    PM_ASSIGN_OR_RETURN(const LedgerEntry sum,
+                        ReadOperatorEntry(*database_, name, collection_uuid, ""));
+    operators.push_back({name, sum});
+  }
+  return operators;
+}
+
+absl::StatusOr<std::vector<OperatorEntry>> Ledger::ShowOperators(const std::string& collection_uuid,
+                                                                 const std::string& server) {
+  const std::lock_guard lock(mutex_);
+  PM_RETURN_IF_ERROR(BeginTransaction().status());
+  return ReadOperators(collection_uuid, server);
+}
+
+absl::StatusOr<OperatorEntry> Ledger::ShowOperator(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  PM_RETURN_IF_ERROR(BeginTransaction().status());
+  PM_ASSIGN_OR_RETURN(LedgerEntry sum, ReadOperatorEntry(*database_, name, "", ""));
+  return OperatorEntry{name, std::move(sum)};
+}
+
+absl::StatusOr<bool> Ledger::HasOperators() {
+  const std::lock_guard lock(mutex_);
+  PM_ASSIGN_OR_RETURN(const std::vector<std::string> names, ReadOperatorNames(*database_, "", ""));
+  return !names.empty();
 }
 
 absl::StatusOr<LedgerEntry> Ledger::Show(const std::string& collection_uuid) {
@@ -290,7 +373,7 @@ absl::StatusOr<std::vector<LedgerChange>> Ledger::History(const std::string& col
 }
 
 absl::StatusOr<LedgerEntry> Ledger::Charge(const std::string& collection_uuid,
-                                           const Guarantee& guarantee) {
+                                           const Guarantee& guarantee, const std::string& server) {
   PM_RETURN_IF_ERROR(Validate(guarantee));
   PM_RETURN_IF_ERROR(CheckFinitePositive("epsilon", guarantee.epsilon));
   if (guarantee.gaussian_mu.has_value()) {  // 0 would be free in Gaussian accounting
@@ -298,15 +381,18 @@ absl::StatusOr<LedgerEntry> Ledger::Charge(const std::string& collection_uuid,
   }
   const std::lock_guard lock(mutex_);
   if (batch_.not_taken > 0 && batch_.process == ::getpid() &&
-      batch_.collection == collection_uuid && batch_.guarantee == guarantee) {
+      batch_.collection == collection_uuid && batch_.server == server &&
+      batch_.guarantee == guarantee) {
     batch_.entry.charged_ahead = --batch_.not_taken;
     return batch_.entry;
   }
   PM_ASSIGN_OR_RETURN(sqlite::Transaction transaction, BeginTransaction());
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ReadLedgerEntry(*database_, collection_uuid));
+  PM_ASSIGN_OR_RETURN(const std::vector<OperatorEntry> operators,
+                      ReadOperators(collection_uuid, server));
   int64_t times = batch_.not_taken > 0 ? 1 : std::clamp<int64_t>(batch_.to_come, 1, batch_.next);
-  if (times > 1 && !CheckBudget(entry, guarantee, times).ok()) times = 1;
-  PM_RETURN_IF_ERROR(CheckBudget(entry, guarantee, times));
+  if (times > 1 && !CheckBudgets(entry, operators, guarantee, times).ok()) times = 1;
+  PM_RETURN_IF_ERROR(CheckBudgets(entry, operators, guarantee, times));
   PM_RETURN_IF_ERROR(Apply({.kind = LedgerChange::Kind::kCharge,
                             .collection = collection_uuid,
                             .epsilon = guarantee.epsilon,
@@ -315,7 +401,8 @@ absl::StatusOr<LedgerEntry> Ledger::Charge(const std::string& collection_uuid,
                             .neighbours = guarantee.neighbours,
                             .proven = guarantee.proven,
                             .source = guarantee.source,
-                            .made_at = Now()},
+                            .made_at = Now(),
+                            .server = server},
                            times, std::move(transaction)));
   LedgerEntry after = AddCharge(entry, guarantee, times);
   after.charged_ahead = times - 1;
@@ -325,6 +412,7 @@ absl::StatusOr<LedgerEntry> Ledger::Charge(const std::string& collection_uuid,
     batch_.not_taken = times - 1;
     batch_.process = ::getpid();
     batch_.collection = collection_uuid;
+    batch_.server = server;
     batch_.guarantee = guarantee;
     batch_.entry = after;
   }
@@ -339,6 +427,10 @@ void Ledger::StartBatch(int64_t releases) {
 int64_t Ledger::EndBatch() {
   const std::lock_guard lock(mutex_);
   return std::exchange(batch_, Batch{}).not_taken;
+}
+
+std::string SumOf(const OperatorEntry& entry) {
+  return absl::StrCat("over all collections of operator ", entry.name);
 }
 
 ChargeFunction ChargeTo(Ledger& ledger, const std::string& collection_uuid) {

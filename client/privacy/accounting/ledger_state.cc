@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cmath>
-#include <cstdlib>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -14,11 +13,7 @@ namespace privatemail::client {
 namespace {
 
 constexpr int kApplicationId = 0x504d4c47;  // "PMLG"
-constexpr int kSchemaVersion = 1;
-
-// Largest distance between the times of writing and of the stamp; a larger one means a restored
-// copy, not a killed process.
-constexpr int64_t kMaxWriteNanoseconds = 1'000'000'000;
+constexpr int kSchemaVersion = 2;
 
 constexpr char kTables[] = R"sql(
   CREATE TABLE state(
@@ -34,7 +29,13 @@ constexpr char kTables[] = R"sql(
   CREATE INDEX changes_of_collection ON changes(collection, kind);
 )sql";
 
-// Columns hold 1 for a grant and 2 for a charge.
+// Since version 2. Charges of version 1 have no server.
+constexpr char kServerColumn[] = R"sql(
+  ALTER TABLE changes ADD COLUMN server TEXT NOT NULL DEFAULT '';
+  CREATE INDEX changes_of_server ON changes(server, kind, collection);
+)sql";
+
+// Columns hold 1 for a grant, 2 for a charge and 3 for an operator's grant.
 int64_t ToColumn(LedgerChange::Kind kind) { return static_cast<int64_t>(kind) + 1; }
 
 absl::StatusOr<int64_t> QueryInt(sqlite::Database& database, absl::string_view sql) {
@@ -58,18 +59,12 @@ LedgerMatch CompareWithWitness(const LedgerState& state, const LedgerWitness::Re
   const bool names_last = record.change == state.change && record.generation == state.generation;
   const bool names_previous =
       record.change == state.previous_change && record.generation == state.generation - 1;
-  const int64_t stamp = record.stamped_at_nanoseconds;
-  if (state.witness_stamp != 0) {
-    return names_last && stamp == state.witness_stamp ? LedgerMatch::kConfirmed
-                                                      : LedgerMatch::kMismatch;
+  const int64_t stamp = names_last ? state.witness_stamp : state.previous_stamp;
+  if (!record.is_original && (record.stamp == 0 || record.stamp != stamp)) {
+    return LedgerMatch::kMismatch;
   }
-  if (names_previous && stamp == state.previous_stamp) return LedgerMatch::kNotWitnessed;
-  const bool just_written =
-      std::llabs(stamp - record.written_at_nanoseconds) < kMaxWriteNanoseconds;
-  // Only a power loss restores an old stamp: the record reached the disk, its stamp did not.
-  const bool stamp_was_lost = stamp == state.previous_stamp;
-  return names_last && (just_written || stamp_was_lost) ? LedgerMatch::kNotConfirmed
-                                                        : LedgerMatch::kMismatch;
+  if (names_last) return LedgerMatch::kWitnessed;
+  return names_previous ? LedgerMatch::kNotWitnessed : LedgerMatch::kMismatch;
 }
 
 absl::StatusOr<bool> HasLedgerTables(sqlite::Database& database) {
@@ -79,14 +74,19 @@ absl::StatusOr<bool> HasLedgerTables(sqlite::Database& database) {
                       QueryInt(database, "SELECT count(*) FROM sqlite_master"));
   if (application == 0 && version == 0 && tables == 0) return false;
   if (application == kApplicationId && version == kSchemaVersion) return true;
+  if (application == kApplicationId && version == 1) {
+    PM_RETURN_IF_ERROR(
+        database.Execute(absl::StrCat(kServerColumn, "PRAGMA user_version = ", kSchemaVersion)));
+    return true;
+  }
   return absl::FailedPreconditionError(absl::StrCat(
       database.path(), " is no ledger of this version: expected application ", kApplicationId,
       " version ", kSchemaVersion, ", got ", application, " version ", version));
 }
 
 absl::Status CreateLedgerTables(sqlite::Database& database) {
-  return database.Execute(absl::StrCat(kTables, "PRAGMA application_id = ", kApplicationId,
-                                       "; PRAGMA user_version = ", kSchemaVersion));
+  return database.Execute(absl::StrCat(kTables, kServerColumn, "PRAGMA application_id = ",
+                                       kApplicationId, "; PRAGMA user_version = ", kSchemaVersion));
 }
 
 absl::StatusOr<LedgerState> ReadLedgerState(sqlite::Database& database) {
@@ -122,8 +122,8 @@ absl::Status WriteLedgerChange(sqlite::Database& database, const LedgerChange& c
   PM_ASSIGN_OR_RETURN(
       sqlite::Statement row,
       database.Prepare("INSERT INTO changes(kind, collection, epsilon, delta, accounting, "
-                       "neighbours, proven, source, made_at, gaussian_mu, name) "
-                       "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+                       "neighbours, proven, source, made_at, gaussian_mu, name, server) "
+                       "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
   row.Bind(1, ToColumn(change.kind))
       .BindText(2, change.collection)
       .Bind(3, change.epsilon)
@@ -133,7 +133,8 @@ absl::Status WriteLedgerChange(sqlite::Database& database, const LedgerChange& c
       .Bind(7, int64_t{change.proven})
       .BindText(8, change.source)
       .BindText(9, change.made_at)
-      .BindText(11, id);
+      .BindText(11, id)
+      .BindText(12, change.server);
   if (change.gaussian_mu.has_value()) row.Bind(10, *change.gaussian_mu);  // NULL otherwise
   return row.Run();
 }
@@ -146,14 +147,19 @@ absl::StatusOr<bool> HasLedgerChange(sqlite::Database& database, const std::stri
   return row.Step();
 }
 
-absl::StatusOr<LedgerEntry> ReadLedgerEntry(sqlite::Database& database,
-                                            const std::string& collection) {
+namespace {
+
+// The last grant of this kind under the first key, and all charges of these collections.
+// collections: SQL for a set, of the keys ?1, ?2, ...
+absl::StatusOr<LedgerEntry> ReadEntry(sqlite::Database& database, LedgerChange::Kind granted_as,
+                                      absl::string_view collections,
+                                      const std::vector<std::string>& keys) {
   LedgerEntry entry;
   PM_ASSIGN_OR_RETURN(
       sqlite::Statement grant,
       database.Prepare("SELECT epsilon, delta, accounting FROM changes WHERE collection = ? "
                        "AND kind = ? ORDER BY number DESC LIMIT 1"));
-  grant.BindText(1, collection).Bind(2, ToColumn(LedgerChange::Kind::kGrant));
+  grant.BindText(1, keys.front()).Bind(2, ToColumn(granted_as));
   PM_ASSIGN_OR_RETURN(const bool granted, grant.Step());
   if (granted) {
     entry.granted = Budget{grant.Double(0), grant.Double(1)};
@@ -161,11 +167,13 @@ absl::StatusOr<LedgerEntry> ReadLedgerEntry(sqlite::Database& database,
   }
   PM_ASSIGN_OR_RETURN(
       sqlite::Statement sum,
-      database.Prepare("SELECT total(epsilon), total(delta), count(*), count(gaussian_mu), "
+      database.Prepare(
+          absl::StrCat("SELECT total(epsilon), total(delta), count(*), count(gaussian_mu), "
                        "total(gaussian_mu * gaussian_mu), min(proven), "
                        "count(DISTINCT neighbours), total(delta = 0), max(neighbours) FROM changes "
-                       "WHERE collection = ? AND kind = ?"));
-  sum.BindText(1, collection).Bind(2, ToColumn(LedgerChange::Kind::kCharge));
+                       "WHERE kind = 2 AND collection IN (",
+                       collections, ")")));
+  for (size_t i = 0; i < keys.size(); ++i) sum.BindText(static_cast<int>(i) + 1, keys[i]);
   PM_RETURN_IF_ERROR(sum.Step().status());
   entry.sums = {sum.Double(0), sum.Double(1)};
   entry.releases = sum.Int(2);
@@ -177,13 +185,48 @@ absl::StatusOr<LedgerEntry> ReadLedgerEntry(sqlite::Database& database,
   return entry;
 }
 
+}  // namespace
+
+absl::StatusOr<LedgerEntry> ReadLedgerEntry(sqlite::Database& database,
+                                            const std::string& collection) {
+  return ReadEntry(database, LedgerChange::Kind::kGrant, "?1", {collection});
+}
+
+absl::StatusOr<LedgerEntry> ReadOperatorEntry(sqlite::Database& database, const std::string& name,
+                                              const std::string& collection,
+                                              const std::string& server) {
+  return ReadEntry(database, LedgerChange::Kind::kOperatorGrant,
+                   "SELECT collection FROM changes WHERE kind = 2 AND server <> '' AND server IN "
+                   "(SELECT server FROM changes WHERE kind = 3 AND collection = ?1 "
+                   "UNION SELECT ?3) UNION SELECT ?2",
+                   {name, collection, server});
+}
+
+absl::StatusOr<std::vector<std::string>> ReadOperatorNames(sqlite::Database& database,
+                                                           const std::string& collection,
+                                                           const std::string& server) {
+  PM_ASSIGN_OR_RETURN(
+      sqlite::Statement row,
+      database.Prepare("SELECT DISTINCT collection FROM changes WHERE kind = 3 AND "
+                       "(server = ?2 OR ?1 = '' AND ?2 = '' OR server IN "
+                       "(SELECT server FROM changes WHERE kind = 2 AND collection = ?1)) "
+                       "ORDER BY collection"));
+  row.BindText(1, collection).BindText(2, server);
+  std::vector<std::string> names;
+  while (true) {
+    PM_ASSIGN_OR_RETURN(const bool found, row.Step());
+    if (!found) return names;
+    names.emplace_back(row.Bytes(0));
+  }
+}
+
 absl::StatusOr<std::vector<LedgerChange>> ReadLedgerChanges(sqlite::Database& database,
                                                             const std::string& collection) {
   PM_ASSIGN_OR_RETURN(
       sqlite::Statement row,
       database.Prepare("SELECT kind, epsilon, delta, accounting, neighbours, proven, source, "
                        "made_at, gaussian_mu, gaussian_mu IS NOT NULL FROM changes "
-                       "WHERE collection = ? ORDER BY number"));
+                       "WHERE collection = ? AND kind < 3 ORDER BY number"));
   row.BindText(1, collection);
   std::vector<LedgerChange> changes;
   while (true) {

@@ -6,13 +6,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "common/base/digests.h"
 #include "common/base/status_macros.h"
 
@@ -56,10 +56,25 @@ absl::Status SyncParentFolder(const std::string& path) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<int64_t> ReadStamp(int descriptor, const std::string& path) {
-  struct stat status;
-  if (fstat(descriptor, &status) != 0) return FileError(path, "examined");
-  return int64_t{status.st_ctim.tv_sec} * 1'000'000'000 + status.st_ctim.tv_nsec;
+// The properties that tell a file from every copy of it, and its ctime.
+struct FileIdentity {
+  uint64_t inode;
+  int64_t born;  // 0: the file system does not say
+  int64_t stamp;
+};
+
+int64_t Nanoseconds(const statx_timestamp& time) {
+  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
+}
+
+absl::StatusOr<FileIdentity> IdentityOf(int descriptor, const std::string& path) {
+  struct statx status = {};
+  if (statx(descriptor, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &status) != 0) {
+    return FileError(path, "examined");
+  }
+  const bool has_birth = (status.stx_mask & STATX_BTIME) != 0;
+  return FileIdentity{status.stx_ino, has_birth ? Nanoseconds(status.stx_btime) : 0,
+                      Nanoseconds(status.stx_ctime)};
 }
 
 absl::StatusOr<LedgerWitness::Record> ReadRecord(int descriptor, const std::string& path) {
@@ -83,22 +98,27 @@ absl::StatusOr<LedgerWitness::Record> ReadRecord(int descriptor, const std::stri
   LedgerWitness::Record record;
   try {
     const auto json = nlohmann::json::parse(text.begin() + kDigestBytes, text.end());
+    PM_ASSIGN_OR_RETURN(const FileIdentity file, IdentityOf(descriptor, path));
     record = {.ledger_id = json.at("ledger"),
               .generation = json.at("generation"),
-              .change = json.at("change"),
-              .written_at_nanoseconds = json.at("written_at")};
+              .change = json.at("change")};
+    if (json.contains("written_at")) {
+      record.stamp = file.stamp;
+    } else {
+      record.is_original = json.at("inode") == file.inode && json.at("born") == file.born;
+    }
   } catch (const nlohmann::json::exception& error) {
     return damaged(error.what());
   }
-  PM_ASSIGN_OR_RETURN(record.stamped_at_nanoseconds, ReadStamp(descriptor, path));
   return record;
 }
 
-std::string FormatRecord(const LedgerWitness::Record& record) {
+std::string FormatRecord(const LedgerWitness::Record& record, const FileIdentity& file) {
   const nlohmann::json json = {{"ledger", record.ledger_id},
                                {"generation", record.generation},
                                {"change", record.change},
-                               {"written_at", absl::GetCurrentTimeNanos()}};
+                               {"inode", file.inode},
+                               {"born", file.born}};
   std::string text = absl::StrCat(" ", json.dump());
   text.resize(kRecordBytes - kDigestBytes - 1, ' ');
   text += '\n';
@@ -106,15 +126,30 @@ std::string FormatRecord(const LedgerWitness::Record& record) {
   return text;
 }
 
-// Returns the kernel's stamp of the write.
-absl::StatusOr<int64_t> WriteRecord(int descriptor, const LedgerWitness::Record& record,
-                                    const std::string& path) {
-  const std::string text = FormatRecord(record);
-  if (pwrite(descriptor, text.data(), kRecordBytes, 0) != static_cast<ssize_t>(kRecordBytes) ||
-      fsync(descriptor) != 0) {
-    return absl::UnavailableError(FileError(path, "written").message());
+// Puts a new file in place of the one at this path.
+absl::Status WriteRecord(const LedgerWitness::Record& record, const std::string& path) {
+  const std::string made = path + ".new";
+  const auto failure = [&](absl::string_view what) {
+    return absl::UnavailableError(FileError(made, what).message());
+  };
+  if (unlink(made.c_str()) != 0 && errno != ENOENT) return failure("removed");
+  const File file(made, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC);
+  if (file.get() < 0) return failure("made");
+  PM_ASSIGN_OR_RETURN(const FileIdentity identity, IdentityOf(file.get(), made));
+  const std::string text = FormatRecord(record, identity);
+  if (pwrite(file.get(), text.data(), kRecordBytes, 0) != static_cast<ssize_t>(kRecordBytes) ||
+      fsync(file.get()) != 0 || rename(made.c_str(), path.c_str()) != 0) {
+    return failure("written");
   }
-  return ReadStamp(descriptor, path);
+  return SyncParentFolder(path);
+}
+
+// Whether the path still names the open file, which another process may have replaced while this
+// one waited for its lock.
+bool IsAt(const std::string& path, int descriptor) {
+  struct stat open = {}, named = {};
+  return fstat(descriptor, &open) == 0 && stat(path.c_str(), &named) == 0 &&
+         open.st_ino == named.st_ino && open.st_dev == named.st_dev;
 }
 
 }  // namespace
@@ -125,23 +160,24 @@ absl::StatusOr<LedgerWitness::Record> LedgerWitness::Read() const {
   return ReadRecord(file.get(), path_);
 }
 
-absl::StatusOr<int64_t> LedgerWitness::Create(const Record& record) const {
-  const File file(path_, O_RDWR | O_CREAT | O_CLOEXEC);
-  if (file.get() < 0) return absl::UnavailableError(FileError(path_, "opened").message());
-  PM_ASSIGN_OR_RETURN(const int64_t stamp, WriteRecord(file.get(), record, path_));
-  PM_RETURN_IF_ERROR(SyncParentFolder(path_));  // the new directory entry may not be on disk
-  return stamp;
+absl::Status LedgerWitness::Create(const Record& record) const {
+  return WriteRecord(record, path_);
 }
 
-absl::StatusOr<int64_t> LedgerWitness::Replace(const Record& previous, const Record& record) const {
+absl::Status LedgerWitness::Replace(const Record& previous, const Record& record) const {
   const File file(path_, O_RDWR | O_CLOEXEC);
   if (file.get() < 0) return FileError(path_, "opened");
   if (flock(file.get(), LOCK_EX) != 0) return FileError(path_, "locked");
-  PM_ASSIGN_OR_RETURN(const Record current, ReadRecord(file.get(), path_));
-  if (current != previous) {
+  const auto aborted = [&] {
     return absl::AbortedError(absl::StrCat(path_, " was changed by another ledger just now"));
-  }
-  return WriteRecord(file.get(), record, path_);
+  };
+  if (!IsAt(path_, file.get())) return aborted();
+  PM_ASSIGN_OR_RETURN(const Record current, ReadRecord(file.get(), path_));
+  if (current != previous) return aborted();
+  PM_RETURN_IF_ERROR(WriteRecord(record, path_));
+  // A hard link to the former record could be put back, with a ledger of its time.
+  if (ftruncate(file.get(), 0) != 0) return FileError(path_, "erased in its former version");
+  return absl::OkStatus();
 }
 
 }  // namespace privatemail::client

@@ -12,22 +12,24 @@
 
 namespace privatemail::client {
 
-// One record, overwritten in place and on disk before a write returns. The kernel stamps every
-// change of a file with a time (ctime) that programs can set only by setting the clock. So a record
-// that was restored or copied, with or without its ledger, has another stamp than the ledger
-// remembers.
+// One record, on disk before a write returns. Every write makes a new file that takes the place of
+// the one before, whose content is erased for those who hold a hard link to it. A record names the
+// inode and the birth time of its own file. The kernel sets both, and neither a mode, an owner, a
+// time nor a name changes them, but a record that was restored or copied, also over the file of a
+// later one, is in another file than it names. On file systems without birth times the inode
+// decides alone.
 //
 // Format, 512 bytes of text: SHA-256 of all that follows (64 hexadecimal digits); a space; a JSON
-// object {ledger, generation, change, written_at}; spaces; a newline. Not thread-safe: called
+// object {ledger, generation, change, inode, born}; spaces; a newline. Not thread-safe: called
 // inside the ledger's write transaction.
 class LedgerWitness {
  public:
   struct Record {
     std::string ledger_id;
-    int64_t generation = 0;              // changes of the ledger so far
-    std::string change;                  // id of the last change
-    int64_t written_at_nanoseconds = 0;  // the clock just before the write
-    int64_t stamped_at_nanoseconds = 0;  // the kernel's ctime; not part of the content
+    int64_t generation = 0;    // changes of the ledger so far
+    std::string change;        // id of the last change
+    bool is_original = false;  // not part of the content: whether the file is the one it names
+    int64_t stamp = 0;         // of a record that names no file, as once written: the file's ctime
 
     bool operator==(const Record&) const = default;
   };
@@ -41,15 +43,14 @@ class LedgerWitness {
   // - UNAVAILABLE: cannot be read.
   absl::StatusOr<Record> Read() const;
 
-  // Writes the first record of a ledger. Sets written_at itself; returns the kernel's stamp.
-  // UNAVAILABLE: cannot be made durable.
-  absl::StatusOr<int64_t> Create(const Record& record) const;
+  // Writes a ledger's first record. UNAVAILABLE: cannot be made durable.
+  absl::Status Create(const Record& record) const;
 
   // Compare-and-swap of `previous` for `record`, under a lock on this file: a restored ledger
-  // beside an open one does not share the open one's lock. Returns the kernel's stamp.
+  // beside an open one does not share the open one's lock.
   // - ABORTED: the file does not hold `previous`.
   // - UNAVAILABLE as Create; DATA_LOSS and NOT_FOUND as Read.
-  absl::StatusOr<int64_t> Replace(const Record& previous, const Record& record) const;
+  absl::Status Replace(const Record& previous, const Record& record) const;
 
  private:
   std::string path_;

@@ -1,6 +1,7 @@
 #include "privatemail/state_folder.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -36,9 +37,13 @@ absl::Status CreateStateFolder(const std::string& folder) {
     return absl::PermissionDeniedError(absl::StrCat("state folder ", folder, " is not a folder"));
   }
   if ((properties.st_mode & (S_IRWXG | S_IRWXO)) == 0) return absl::OkStatus();
-  return absl::PermissionDeniedError(
-      absl::StrFormat("state folder %s must be mode 0700, but is %04o: chmod 700 %s", folder,
-                      properties.st_mode & 07777U, folder));
+  // Anyone may have replaced the files of a folder that all can write.
+  const bool is_safe = properties.st_uid == ::geteuid() && (properties.st_mode & S_IWOTH) == 0;
+  if (is_safe && ::chmod(folder.c_str(), 0700) == 0) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrFormat(
+      "state folder %s must be mode 0700 and its user's, but is %04o and of user %d: %s", folder,
+      properties.st_mode & 07777U, properties.st_uid,
+      is_safe ? "its mode cannot be changed" : "check its files, then chmod 700 or chown it"));
 }
 
 std::string LedgerPath(const std::string& state_folder) {

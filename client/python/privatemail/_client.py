@@ -213,13 +213,20 @@ class Budget:
     def _show(self) -> Dict[str, Any]:
         return self._collection._session.show_budget(self._collection._uuid())
 
-    def grant(self, *, epsilon: float, delta: float = 0.0, accounting: str = "") -> None:
+    def grant(self, *, epsilon: float, delta: float = 0.0, accounting: str = "",
+              operator: Optional[str] = None) -> None:
         """Sets the total over the collection's life; charges stay.
 
         accounting: "basic" adds up epsilon and delta, "gaussian" mu; by default as before, at first basic.
+        operator: a name of yours for the operator of this server. The total is then over all collections of all
+        servers that were added to the operator so, beside the collections' own budgets.
         """
-        self._collection._session.grant(self._collection._uuid(), _arrays.number("epsilon", epsilon),
-                                        _arrays.number("delta", delta), _arrays.text("accounting", accounting))
+        uuid = self._collection._uuid() if operator is None else ""
+        name = "" if operator is None else _arrays.text("operator", operator)
+        if operator == "":
+            raise wrong("operator", "must be a name, but is empty")
+        self._collection._session.grant(uuid, _arrays.number("epsilon", epsilon), _arrays.number("delta", delta),
+                                        _arrays.text("accounting", accounting), name)
 
     @property
     def granted(self) -> Optional[Spending]:
@@ -240,6 +247,12 @@ class Budget:
         """What `spent` and `left` hide, as Guarantee.neighbours. None: no charge yet, or several (`history`)."""
         neighbours: Optional[str] = self._show()["neighbours"]
         return neighbours
+
+    @property
+    def operators(self) -> Dict[str, Dict[str, Any]]:
+        """By the operators' names, granted, spent and left over all of their collections (`grant(operator=...)`)."""
+        sums: Dict[str, Dict[str, Any]] = self._collection._session.show_operators(self._collection._uuid())
+        return sums
 
     def history(self) -> List[Dict[str, Any]]:
         """Every grant and every charge, oldest first, as dicts."""
@@ -501,8 +514,8 @@ class Collection(_NotCopied):
                k: Optional[int] = None) -> Matches:
         """Sends the last release again, byte for byte; costs nothing.
 
-        label: joint: the class whose matches are returned; not sent. query: cells: the target, d numbers,
-        since no file names it. k: by default as before, for cells 8.
+        label: joint: the class whose matches are returned; not sent. query: the target, d numbers, since no file names
+        it, for cells and for joint without a label. k: by default as before, for cells 8.
         """
         array = None if query is None else _arrays.targets(query, "query")[0]
         labels = _labels_of(label, 1)

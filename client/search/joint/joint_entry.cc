@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
 #include "client/schemes/joint/joint_search.h"
 #include "client/search/collection_cache.h"
@@ -41,26 +42,43 @@ class JointConnection : public SchemeConnection {
   absl::StatusOr<SavedMessage> Reopen(const PublicParameters& parameters, const LastSearch& last,
                                       const SearchTarget& target,
                                       std::optional<int64_t> k) const override {
-    if (target.features.size() > 0) {
-      return FieldError("target", "absent with the scheme joint", "given");
+    const bool guess = target.features.size() > 0;
+    if (guess == target.label.has_value()) {
+      return FieldError("label", "given with the scheme joint, or the target for a guess of it",
+                        guess ? "given with the target" : "absent");
     }
-    if (!target.label.has_value()) {
-      return FieldError("label", "given with the scheme joint", "absent");
-    }
-    PM_ASSIGN_OR_RETURN(const int64_t slot, SlotOfPrivateLabel(parameters, *target.label));
     PM_ASSIGN_OR_RETURN(auto message, ParseSaved<v1::RetrieveRequest>(last));
     if (k.has_value()) message.set_k(static_cast<uint32_t>(*k));
-    const ClassPlaces places{.slot = slot, .places = message.k(), .posterior = 1};
+    std::vector<ClassPlaces> places;
+    if (guess) {
+      PM_ASSIGN_OR_RETURN(places, AllotClasses(last.collection, target.features, message.k()));
+    } else {
+      PM_ASSIGN_OR_RETURN(const int64_t slot, SlotOfPrivateLabel(parameters, *target.label));
+      places.push_back({.slot = slot, .places = message.k(), .posterior = 1});
+    }
     const auto expected = ExpectedAnswer::Of(message, 1, context_.limits);
-    return SavedMessage{
-        .message = std::make_unique<v1::RetrieveRequest>(std::move(message)),
-        .read = [&parameters, places, expected](const SearchAnswer& answer, SearchResult* result) {
-          return ReadJointAnswer(parameters, {places}, expected,
-                                 std::any_cast<const v1::RetrieveResponse&>(answer.value), result);
-        }};
+    return SavedMessage{.message = std::make_unique<v1::RetrieveRequest>(std::move(message)),
+                        .read = [&parameters, places, expected, guess](const SearchAnswer& answer,
+                                                                       SearchResult* result) {
+                          PM_RETURN_IF_ERROR(ReadJointAnswer(
+                              parameters, places, expected,
+                              std::any_cast<const v1::RetrieveResponse&>(answer.value), result));
+                          result->joint->label_guessed = guess;
+                          return absl::OkStatus();
+                        }};
   }
 
  private:
+  // The classes that a query without a label reads, ranked on this machine before anything is sent.
+  absl::StatusOr<std::vector<ClassPlaces>> AllotClasses(const v1::GetCollectionResponse& published,
+                                                        const Eigen::RowVectorXf& features,
+                                                        int64_t k) const {
+    PM_ASSIGN_OR_RETURN(const auto collection,
+                        JointCollection::Create(published, AnchorsOf(published, context_.transport),
+                                                {}, context_.limits));
+    return collection->scheme.AllotClasses(features, k, /*classes=*/0);
+  }
+
   const SearchContext context_;
   CollectionCache<JointCollection> collections_;  // without rows of the caller's own
 };

@@ -109,6 +109,14 @@ class TransportTest : public ::testing::Test {
   ConnectionOptions options_;
 };
 
+TEST(ServerIdentity, IsTheTrustedFingerprintElseTheAddress) {
+  ConnectionOptions options;
+  options.server = "Host:1";
+  EXPECT_EQ(ServerIdentity(options), "host:1");
+  options.trust_fingerprint = "AB:cd";
+  EXPECT_EQ(ServerIdentity(options), "abcd");
+}
+
 TEST_F(TransportTest, SendsKeyOfKeyFile) {
   ASSERT_OK_AND_ASSIGN(const AdminClient nameless, AdminClient::Create(options_));
   ASSERT_THAT(nameless.ListCollections(), IsOk());

@@ -250,11 +250,11 @@ Tally CutEverywhere(PowerCut cut) {
   Tally tally;
   for (cut.before_call = 1;; ++cut.before_call, ++cut.seed) {
     const TemporaryFolder folder;
-    Stamps stamps;
+    Births births;
     const ProcessRun first = RunUntilPowerCut(
-        folder.path(), cut, stamps, [&](ProcessRun& life) { story.Live(life, folder.path()); });
+        folder.path(), cut, births, [&](ProcessRun& life) { story.Live(life, folder.path()); });
     const ProcessRun second =
-        RunUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, stamps,
+        RunUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, births,
                          [&](ProcessRun& life) { story.Look(life, folder.path()); });
     tally.Add(cut, first, second);
     if (tally.faults > 0) return tally;
@@ -288,22 +288,22 @@ TEST(StorePowerLoss, RepeatedPowerCutsLoseNothingAcknowledged) {
   Tally tally;
   for (int trial = 0; trial < 60; ++trial) {
     const TemporaryFolder folder;
-    Stamps stamps;
+    Births births;
     const PowerCut cut = {.before_call = 1 + static_cast<int64_t>(bits() % 250),
-                          .unsynced = static_cast<Unsynced>(bits() % 5),
+                          .unsynced = static_cast<Unsynced>(bits() % 3),
                           .seed = bits()};
     const ProcessRun first = RunUntilPowerCut(
-        folder.path(), cut, stamps, [&](ProcessRun& life) { story.Live(life, folder.path()); });
+        folder.path(), cut, births, [&](ProcessRun& life) { story.Live(life, folder.path()); });
     for (int opened = 0; opened < 6; ++opened) {
       const PowerCut again = {.before_call = 1 + static_cast<int64_t>(bits() % 40),
-                              .unsynced = static_cast<Unsynced>(bits() % 5),
+                              .unsynced = static_cast<Unsynced>(bits() % 3),
                               .seed = bits()};
-      RunUntilPowerCut(folder.path(), again, stamps, [&](ProcessRun& life) {
+      RunUntilPowerCut(folder.path(), again, births, [&](ProcessRun& life) {
         life.status_code = static_cast<int>(SqliteStore::Open(folder.path()).status().code());
       });
     }
     tally.Add(cut, first,
-              RunUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, stamps,
+              RunUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, births,
                                [&](ProcessRun& life) { story.Look(life, folder.path()); }));
   }
   tally.Print("in a row");
@@ -320,14 +320,14 @@ TEST(StorePowerLoss, RemovedLogAndMarkLoseNothingUnnoticed) {
     PowerCut cut = {.unsynced = unsynced};
     for (cut.before_call = ++disk;; cut.before_call += 3, ++cut.seed) {
       const TemporaryFolder folder;
-      Stamps stamps;
+      Births births;
       const ProcessRun first = RunUntilPowerCut(
-          folder.path(), cut, stamps, [&](ProcessRun& life) { story.Live(life, folder.path()); });
+          folder.path(), cut, births, [&](ProcessRun& life) { story.Live(life, folder.path()); });
       for (const char* suffix : {"-wal", "-mark", "-shm"}) {
         std::filesystem::remove(folder / (std::string("privatemail.sqlite") + suffix));
       }
       const ProcessRun second =
-          RunUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, stamps,
+          RunUntilPowerCut(folder.path(), {.unsynced = Unsynced::kKept}, births,
                            [&](ProcessRun& life) { story.Look(life, folder.path()); });
       if (second.status_code == static_cast<int>(absl::StatusCode::kDataLoss)) {
         ++noticed;

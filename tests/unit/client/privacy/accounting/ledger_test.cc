@@ -1,16 +1,18 @@
 #include "privatemail/ledger.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <random>
@@ -18,9 +20,11 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "client/privacy/accounting/ledger_state.h"
 #include "client/privacy/accounting/ledger_witness.h"
+#include "common/base/digests.h"
 #include "common/sqlite/sqlite.h"
 #include "tests/testing/release_inputs.h"
 #include "tests/testing/wait_until.h"
@@ -41,6 +45,9 @@ class LedgerTest : public ::testing::Test {
   const TemporaryFolder folder_;
   const std::string path_ = folder_ / "ledger";
 };
+
+using LedgerOperator = LedgerTest;
+constexpr char kServer[] = "server";
 
 Guarantee Costs(double epsilon, double delta) {
   return {
@@ -337,43 +344,232 @@ TEST_F(LedgerTest, BatchPaysForEqualReleasesOfItsProcessOnly) {
   EXPECT_EQ(ledger->EndBatch(), 3);
 }
 
-// Two processes at a time in batches. A kill between a charge and its count weakens the test only.
-TEST_F(LedgerTest, KilledBatchesNeverReleaseMoreThanIsGranted) {
-  constexpr int kGranted = 3000;
-  ASSERT_THAT(Open()->Grant(kUuid, {kGranted, 1e-5}), IsOk());
+// Two processes at a time in batches, each for a collection of its own of one operator: `sum`
+// bounds both together. A kill between a charge and its count weakens the test only.
+void ExpectKilledBatchesWithin(const std::string& path, int granted_each, int sum) {
+  ASSERT_OK_AND_ASSIGN(const auto ledger, Ledger::Open(path));
+  for (const char* collection : {kUuid, "another"}) {
+    ASSERT_THAT(ledger->Grant(collection, {static_cast<double>(granted_each), 1e-5}), IsOk());
+  }
+  ASSERT_THAT(ledger->GrantOperator("acme", kServer, {static_cast<double>(sum), 1e-5}), IsOk());
   auto* const released =
       static_cast<std::atomic<int>*>(mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE,
                                           MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(released, MAP_FAILED);
-  const auto spend = [&] {
+  const auto spend = [&](const char* collection) {
     const pid_t pid = fork();
     if (pid != 0) return pid;
-    const auto ledger = Ledger::Open(path_);
-    if (!ledger.ok()) _exit(1);
-    (*ledger)->StartBatch(40);
-    for (int i = 0; i < 40 && (*ledger)->Charge(kUuid, Costs(1, 0)).ok(); ++i) ++*released;
+    const auto own = Ledger::Open(path);
+    if (!own.ok()) _exit(1);
+    (*own)->StartBatch(40);
+    for (int i = 0; i < 40 && (*own)->Charge(collection, Costs(1, 0), kServer).ok(); ++i) {
+      ++*released;
+    }
     _exit(0);
   };
   std::mt19937 bits(1);
   for (int kills = 0; kills < 50; kills += 2) {
     // At most 39 of the 80 that both would release, so that it is reached.
     const int enough = *released + static_cast<int>(bits() % 40);
-    const pid_t children[] = {spend(), spend()};
+    const pid_t children[] = {spend(kUuid), spend("another")};
     ASSERT_TRUE(WaitUntil([&] { return *released >= enough; }));
     for (const pid_t child : children) {
       ASSERT_GT(child, 0);
       ::kill(child, SIGKILL);
       ASSERT_EQ(waitpid(child, nullptr, 0), child);
     }
-    ASSERT_OK_AND_ASSIGN(const LedgerEntry entry, Open()->Show(kUuid));
-    ASSERT_LE(*released, entry.releases);
+    ASSERT_LE(*released, ledger->ShowOperator("acme")->sum.releases);
   }
-  RecordProperty("released", *released);
+  testing::Test::RecordProperty("released", *released);
+  for (const char* collection : {kUuid, "another"}) {
+    ledger->StartBatch(granted_each);
+    while (ledger->Charge(collection, Costs(1, 0), kServer).ok()) ++*released;
+    EXPECT_LE(ledger->Show(collection)->releases, granted_each);
+  }
+  EXPECT_LE(*released, std::min(2 * granted_each, sum));
+  EXPECT_EQ(ledger->ShowOperator("acme")->sum.releases, std::min(2 * granted_each, sum));
+}
+
+TEST_F(LedgerTest, KilledBatchesNeverReleaseMoreThanIsGranted) {
+  ExpectKilledBatchesWithin(path_, /*granted_each=*/1500, /*sum=*/5000);
+}
+
+TEST_F(LedgerOperator, KilledBatchesNeverReleaseMoreThanTheSum) {
+  ExpectKilledBatchesWithin(path_, /*granted_each=*/2000, /*sum=*/3000);
+}
+
+TEST_F(LedgerOperator, SumsAllCollectionsOfItsServers) {
+  const auto ledger = OpenGranted({10, 1e-4});
+  for (const char* other : {"another", "third"}) {
+    ASSERT_THAT(ledger->Grant(other, {10, 1e-4}), IsOk());
+  }
+  ASSERT_THAT(ledger->Charge(kUuid, Costs(.5, 1e-6), kServer), IsOk());  // before the grant
+  EXPECT_FALSE(*ledger->HasOperators());
+  ASSERT_THAT(ledger->GrantOperator("acme", kServer, {1, 1e-5}), IsOk());
+  ASSERT_THAT(ledger->GrantOperator("acme", "second server", {1, 1e-5}), IsOk());
+  ASSERT_THAT(ledger->Charge("another", Costs(.25, 1e-6), "second server"), IsOk());
+  for (const auto& [collection, server] : {std::pair(kUuid, kServer),
+                                           {"third", kServer},
+                                           {"third", "second server"},
+                                           {kUuid, "its new address"},
+                                           {"another", ""}}) {
+    EXPECT_THAT(ledger->Charge(collection, Costs(.5, 1e-6), server),
+                FailsWith(kExhausted,
+                          "budget must be left for epsilon 0.5 delta 1e-06 over all collections "
+                          "of operator acme, but is exhausted in epsilon: spent epsilon 0.75"))
+        << collection << " at " << server;
+  }
+  EXPECT_THAT(ledger->Charge("third", Costs(.1, 9e-6), kServer), FailsWith(kExhausted, "in delta"));
+  EXPECT_EQ(ledger->Show("third")->releases, 0);
+  EXPECT_THAT(ledger->Charge("third", Costs(5, 1e-6), "of a stranger"), IsOk());
+  ASSERT_THAT(ledger->Charge(kUuid, Costs(.25, 1e-6), "its new address"), IsOk());
+  ASSERT_OK_AND_ASSIGN(const std::vector<OperatorEntry> operators,
+                       Open()->ShowOperators(kUuid, ""));
+  ASSERT_EQ(operators.size(), 1);
+  EXPECT_EQ(operators[0].name, "acme");
+  EXPECT_EQ(operators[0].sum.releases, 3);
+  EXPECT_EQ(operators[0].sum.left().epsilon, 0);
+  EXPECT_EQ(ledger->ShowOperators("new", kServer)->size(), 1);
+  EXPECT_TRUE(ledger->ShowOperators("new", "of a stranger")->empty());
+  EXPECT_FALSE(ledger->ShowOperator("nobody")->sum.granted.has_value());
+  EXPECT_EQ(ledger->ShowOperator("nobody")->sum.releases, 0);
+  EXPECT_EQ(ledger->History("acme")->size(), 0) << "a collection of the operator's name";
+}
+
+// A collection that two operators hold counts to both.
+TEST_F(LedgerOperator, CollectionAtServersOfTwoCountsToBoth) {
+  const auto ledger = OpenGranted({10, 0});
+  ASSERT_THAT(ledger->GrantOperator("acme", kServer, {1, 0}), IsOk());
+  ASSERT_THAT(ledger->GrantOperator("other", "other server", {5, 0}), IsOk());
+  EXPECT_THAT(ledger->GrantOperator("other", kServer, {5, 0}),
+              FailsWith(kFailedPrecondition, "operator must be acme, to whom"));
+  ASSERT_THAT(ledger->Charge(kUuid, Costs(.75, 0), kServer), IsOk());
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(.5, 0), "other server"), FailsWith(kExhausted, "acme"));
+  ASSERT_THAT(ledger->Charge(kUuid, Costs(.25, 0), "other server"), IsOk());
+  EXPECT_EQ(ledger->ShowOperator("other")->sum.spent().epsilon, 1);
+}
+
+TEST_F(LedgerOperator, BadValuesAreNamed) {
   const auto ledger = Open();
-  ledger->StartBatch(kGranted);
-  while (ledger->Charge(kUuid, Costs(1, 0)).ok()) ++*released;
-  EXPECT_LE(*released, kGranted);
-  EXPECT_EQ(ledger->Show(kUuid)->releases, kGranted);
+  const double nan = std::nan("");
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const double epsilon : {nan, infinity, 0., -1.}) {
+    EXPECT_THAT(ledger->GrantOperator("acme", kServer, {epsilon, 0}),
+                FailsWith(kInvalid, "epsilon"));
+  }
+  for (const double delta : {nan, infinity, 1., -.1}) {
+    EXPECT_THAT(ledger->GrantOperator("acme", kServer, {1, delta}), FailsWith(kInvalid, "delta"));
+  }
+  EXPECT_THAT(ledger->GrantOperator("acme", kServer, {1, 0}, Accounting::kGaussian),
+              FailsWith(kInvalid, "delta must be strictly"));
+  for (const std::string& name : {std::string(), std::string("a\nb"), std::string(101, 'a')}) {
+    EXPECT_THAT(ledger->GrantOperator(name, kServer, {1, 0}), FailsWith(kInvalid, "operator must"));
+  }
+  EXPECT_THAT(ledger->GrantOperator("acme", "", {1, 0}), FailsWith(kInvalid, "server"));
+  EXPECT_FALSE(*ledger->HasOperators());
+}
+
+TEST_F(LedgerOperator, SumBeyondTheLargestNumberIsRefused) {
+  constexpr double kLargest = std::numeric_limits<double>::max();
+  const auto ledger = OpenGranted({kLargest, 0});
+  ASSERT_THAT(ledger->Grant("another", {kLargest, 0}), IsOk());
+  ASSERT_THAT(ledger->GrantOperator("acme", kServer, {kLargest, 0}), IsOk());
+  ASSERT_THAT(ledger->Charge(kUuid, Costs(.75 * kLargest, 0), kServer), IsOk());
+  EXPECT_THAT(ledger->Charge("another", Costs(.75 * kLargest, 0), kServer),
+              FailsWith(kExhausted, "acme"));
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(.75 * kLargest, 0), kServer),
+              FailsWith(kExhausted, "in epsilon"));
+}
+
+// The figures of GaussianAccountingAddsSquaredMu, in two collections by turns.
+TEST_F(LedgerOperator, GaussianAccountingAddsSquaredMuOverCollections) {
+  const auto ledger = OpenGranted({20, 1e-3});
+  ASSERT_THAT(ledger->Grant("another", {20, 1e-3}, Accounting::kGaussian), IsOk());
+  ASSERT_THAT(ledger->GrantOperator("acme", kServer, {2.6, 1e-5}, Accounting::kGaussian), IsOk());
+  const Guarantee one = Gaussian(.341, 1e-5, .1);
+  for (int i = 0; i < 40; ++i) {
+    ASSERT_THAT(ledger->Charge(i % 2 == 0 ? kUuid : "another", one, kServer), IsOk()) << i;
+  }
+  EXPECT_NEAR(ledger->ShowOperator("acme")->sum.spent().epsilon, 2.5943833805, 1e-4);
+  EXPECT_THAT(ledger->Charge(kUuid, one, kServer), FailsWith(kExhausted, "together"));
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6), kServer),
+              FailsWith(kFailedPrecondition, "accounting must be basic"));
+}
+
+TEST_F(LedgerOperator, PureReleasesBarChangesOfAccounting) {
+  const auto ledger = OpenGranted({10, 1e-5});
+  ASSERT_THAT(ledger->Charge(kUuid, Costs(.1, 0), kServer), IsOk());
+  EXPECT_THAT(ledger->GrantOperator("acme", kServer, {1, 1e-5}, Accounting::kGaussian),
+              FailsWith(kFailedPrecondition, "accounting cannot change"));
+  ASSERT_THAT(ledger->GrantOperator("acme", "second", {1, 1e-5}, Accounting::kGaussian), IsOk());
+  EXPECT_THAT(ledger->GrantOperator("acme", kServer, {1, 1e-5}, Accounting::kGaussian),
+              FailsWith(kFailedPrecondition, "accounting must be basic for "));
+  EXPECT_THAT(ledger->GrantOperator("other", kServer, {1, 1e-5}), IsOk());
+}
+
+// 1 + 2 + 4 of ten are charged together; then the sum covers 3 more. A batch for another server
+// takes no charge of this one.
+TEST_F(LedgerOperator, BatchBeyondTheSumSpendsItOneByOne) {
+  const auto ledger = OpenGranted({10, 0});
+  ASSERT_THAT(ledger->GrantOperator("acme", kServer, {1, 0}), IsOk());
+  ledger->StartBatch(100);
+  for (int i = 0; i < 6; ++i) ASSERT_THAT(ledger->Charge(kUuid, Costs(.1, 0), kServer), IsOk());
+  ASSERT_THAT(ledger->Charge(kUuid, Costs(.1, 0), "another server"), IsOk());
+  EXPECT_EQ(ledger->Show(kUuid)->releases, 8);
+  for (int i = 0; i < 3; ++i) ASSERT_THAT(ledger->Charge(kUuid, Costs(.1, 0), kServer), IsOk());
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 0), kServer), FailsWith(kExhausted, "acme"));
+}
+
+// Two processes, each for its own collection and at its own server.
+TEST_F(LedgerOperator, ConcurrentProcessesNeverOverspendTheSum) {
+  const char* const collections[] = {kUuid, "another"};
+  const char* const servers[] = {kServer, "second"};
+  {
+    const auto ledger = Open();
+    for (const char* one : collections) ASSERT_THAT(ledger->Grant(one, {10, 0}), IsOk());
+    for (const char* server : servers) {
+      ASSERT_THAT(ledger->GrantOperator("acme", server, {2, 0}), IsOk());
+    }
+  }
+  std::vector<pid_t> children;
+  for (int child = 0; child < 2; ++child) {
+    const pid_t pid = fork();
+    ASSERT_GE(pid, 0);
+    if (pid == 0) {
+      const auto ledger = Ledger::Open(path_);
+      if (!ledger.ok()) _exit(1);
+      for (int i = 0; i < 30; ++i) {
+        (void)(*ledger)->Charge(collections[child], Costs(.1, 0), servers[child]);
+      }
+      _exit(0);
+    }
+    children.push_back(pid);
+  }
+  for (const pid_t pid : children) {
+    int state = 0;
+    ASSERT_EQ(waitpid(pid, &state, 0), pid);
+    EXPECT_EQ(state, 0);
+  }
+  EXPECT_EQ(Open()->ShowOperator("acme")->sum.releases, 20);
+}
+
+// Tables as the version before made them: a charge had no server.
+TEST_F(LedgerOperator, TablesOfTheVersionBeforeAreExtended) {
+  SpendTenths(path_, 2);
+  {
+    ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path_));
+    ASSERT_THAT(database->Execute("DROP INDEX changes_of_server; ALTER TABLE changes DROP COLUMN "
+                                  "server; PRAGMA user_version = 1"),
+                IsOk());
+  }
+  const auto ledger = Open();
+  ASSERT_THAT(ledger->GrantOperator("acme", kServer, {.25, 1e-5}), IsOk());
+  EXPECT_EQ(ledger->ShowOperator("acme")->sum.releases, 0);
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6), kServer), FailsWith(kExhausted, "acme"));
+  ASSERT_THAT(ledger->GrantOperator("acme", kServer, {.5, 1e-5}), IsOk());
+  ASSERT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6), kServer), IsOk());
+  EXPECT_EQ(ledger->ShowOperator("acme")->sum.releases, 3);
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(.3, 1e-6), kServer), FailsWith(kExhausted, "acme"));
 }
 
 TEST_F(LedgerTest, HistoryListsGrantsAndChargesOldestFirst) {
@@ -448,18 +644,90 @@ TEST_F(LedgerRestore, LedgerRestoredAfterOneChangeIsRefused) {
   }
 }
 
-// States between the two writes of a change, made by hand.
+// The state between the two writes of a change, made by hand.
 TEST_F(LedgerRestore, NextChargeFinishesIncompleteChange) {
   SpendTenths(path_, 2);
-  for (const char* cut : {"generation = generation + 1, former_change = change, change = 'next', "
-                          "former_stamp = witness_stamp, witness_stamp = 0",
-                          "witness_stamp = 0"}) {
-    {
-      ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path_));
-      ASSERT_THAT(database->Execute(absl::StrCat("UPDATE state SET ", cut)), IsOk());
-    }
-    const auto ledger = Open();
-    EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
+  ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path_));
+  ASSERT_THAT(database->Execute("UPDATE state SET generation = generation + 1, "
+                                "former_change = change, change = 'next'"),
+              IsOk());
+  const auto ledger = Open();
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
+}
+
+// As chmod -R, chown -R, touch, Kubernetes' fsGroup, cp -al, mv and a backup treat both files.
+TEST_F(LedgerRestore, OrdinaryCareEndsNothing) {
+  SpendTenths(path_, 1);
+  const std::pair<const char*, std::function<void(const std::string&)>> cares[] = {
+      {"mode", [](const std::string& file) { ASSERT_EQ(::chmod(file.c_str(), 0660), 0); }},
+      {"equal mode", [](const std::string& file) { ASSERT_EQ(::chmod(file.c_str(), 0660), 0); }},
+      {"owner",
+       [](const std::string& file) {
+         if (::geteuid() == 0) {
+           ASSERT_EQ(::chown(file.c_str(), 1, 1), 0);
+         }
+         ASSERT_EQ(::chown(file.c_str(), ::geteuid(), ::getegid()), 0);
+       }},
+      {"times",
+       [](const std::string& file) {
+         ASSERT_EQ(::utimensat(AT_FDCWD, file.c_str(), nullptr, 0), 0);
+       }},
+      {"link",
+       [](const std::string& file) { std::filesystem::create_hard_link(file, file + "2"); }},
+      {"name",
+       [](const std::string& file) {
+         std::filesystem::rename(file, file + "3");
+         std::filesystem::rename(file + "3", file);
+       }},
+      {"copy", [](const std::string& file) { std::filesystem::copy_file(file, file + "4"); }}};
+  for (const auto& [what, care] : cares) {
+    SCOPED_TRACE(what);
+    for (const char* suffix : {"", ".witness"}) care(path_ + suffix);
+    EXPECT_THAT(Open()->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
+  }
+}
+
+// A kept name of a former witness, put back with a ledger of its time, names its own file.
+TEST_F(LedgerRestore, HardLinkToFormerWitnessIsNoWitness) {
+  SpendTenths(path_, 2);
+  std::filesystem::create_hard_link(path_ + ".witness", folder_ / "kept");
+  std::filesystem::copy_file(path_, folder_ / "copy");
+  ASSERT_THAT(Open()->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
+  std::filesystem::rename(folder_ / "kept", path_ + ".witness");
+  Overwrite(folder_ / "copy", path_);
+  ExpectRefused(path_, 3);
+}
+
+// A record as it was once written, of which the ledger remembers the ctime.
+TEST_F(LedgerRestore, WitnessThatNamesNoFileIsKnownByItsTime) {
+  SpendTenths(path_, 1);
+  const auto write = [&] {
+    ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path_));
+    const std::string json = absl::StrCat(
+        R"( {"written_at":1,"generation":2,"ledger":")", *database->Query("SELECT id FROM state"),
+        R"(","change":")", *database->Query("SELECT change FROM state"), R"("})");
+    const std::string text = absl::StrCat(json, std::string(447 - json.size(), ' '), "\n");
+    std::ofstream(path_ + ".witness") << absl::BytesToHexString(Sha256::Of(text)) << text;
+    const int64_t stamp = LedgerWitness(path_ + ".witness").Read()->stamp;
+    ASSERT_THAT(database->Execute(absl::StrCat("UPDATE state SET witness_stamp = ", stamp)),
+                IsOk());
+  };
+  ASSERT_NO_FATAL_FAILURE(write());
+  EXPECT_THAT(Open()->Charge(kUuid, Costs(.1, 1e-6)), IsOk());
+  EXPECT_TRUE(LedgerWitness(path_ + ".witness").Read()->is_original);
+}
+
+TEST_F(LedgerRestore, PipeInPlaceOfAFileIsNamed) {
+  SpendTenths(path_, 1);
+  for (const char* suffix : {"-journal", "-wal", "-shm", ".witness"}) {
+    const std::string pipe = path_ + suffix;
+    std::filesystem::remove(pipe);
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    const auto ledger = Ledger::Open(path_);
+    const absl::Status status = ledger.ok() ? (*ledger)->Show(kUuid).status() : ledger.status();
+    EXPECT_FALSE(absl::IsDataLoss(status));
+    EXPECT_THAT(status, FailsWith(status.code(), pipe));
+    std::filesystem::remove(pipe);
   }
 }
 
@@ -506,8 +774,7 @@ TEST_F(LedgerRestore, IncompleteChangeIsNotConfusedWithItsReplacement) {
     SpendTenths(path, 2);
     {
       ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path));
-      ASSERT_THAT(database->Execute(absl::StrCat("UPDATE state SET witness_stamp = 0, ", put_back)),
-                  IsOk());
+      ASSERT_THAT(database->Execute(absl::StrCat("UPDATE state SET ", put_back)), IsOk());
     }
     ExpectRefused(path, 3);
   }
@@ -539,27 +806,45 @@ TEST(LedgerWitness, ReplaceOfAnotherRecordReturnsAborted) {
   EXPECT_EQ(witness.Read()->change, "one");
 }
 
-TEST_F(LedgerRestore, WitnessStampedLongAfterItsWriteIsRefused) {
-  SpendTenths(path_, 1);
-  ASSERT_OK_AND_ASSIGN(const auto database, sqlite::Database::Open(path_));
-  ASSERT_THAT(database->Execute("UPDATE state SET witness_stamp = 0"), IsOk());
-  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
-  ASSERT_EQ(::chmod((path_ + ".witness").c_str(), 0600), 0);  // a new stamp, like a copy
-  ExpectRefused(path_, 2);
+// A process that waited for the lock of a witness gets that of a replaced file, whose content stays
+// if the process that replaced it was killed.
+TEST(LedgerWitness, ReplaceOfAReplacedFileReturnsAborted) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "witness";
+  const LedgerWitness witness(path);
+  ASSERT_THAT(witness.Create({.ledger_id = "ledger", .change = "first"}), IsOk());
+  ASSERT_OK_AND_ASSIGN(const LedgerWitness::Record first, witness.Read());
+  const int held = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::flock(held, LOCK_EX), 0);
+  std::thread waits([&] {
+    EXPECT_THAT(witness.Replace(first, {.ledger_id = "ledger", .generation = 1, .change = "late"}),
+                FailsWith(kAborted, "another ledger"));
+  });
+  EXPECT_TRUE(WaitUntil([] {
+    std::ifstream locks("/proc/locks");
+    const std::string text(std::istreambuf_iterator<char>(locks), {});
+    return text.find(absl::StrCat("-> FLOCK  ADVISORY  WRITE ", ::getpid(), " ")) !=
+           std::string::npos;
+  }));
+  EXPECT_THAT(witness.Create({.ledger_id = "ledger", .generation = 1, .change = "one"}), IsOk());
+  ::close(held);
+  waits.join();
+  EXPECT_EQ(witness.Read()->change, "one");
 }
 
 TEST(CompareWithWitness, EveryPartIsCompared) {
   using Record = LedgerWitness::Record;
-  const LedgerState confirmed{"ledger", 2, "last", "previous", 20, 10};
-  LedgerState open = confirmed;
-  open.witness_stamp = 0;
+  const LedgerState state{"ledger", 2, "last", "previous", 20, 10};
   const std::function<void(Record&)> faults[] = {
       [](Record& r) { r.ledger_id = "other"; }, [](Record& r) { r.generation += 5; },
-      [](Record& r) { r.change = "other"; }, [](Record& r) { r.stamped_at_nanoseconds += 2e9; }};
-  for (const auto& [state, record, match] :
-       {std::tuple(confirmed, Record{"ledger", 2, "last", 20, 20}, LedgerMatch::kConfirmed),
-        {open, Record{"ledger", 2, "last", 20, 20}, LedgerMatch::kNotConfirmed},
-        {open, Record{"ledger", 1, "previous", 10, 10}, LedgerMatch::kNotWitnessed}}) {
+      [](Record& r) { r.change = "other"; },
+      [](Record& r) { r.is_original = false, r.stamp += r.stamp > 0; },
+      [](Record& r) { r.is_original = false, r.stamp = 0; }};
+  for (const auto& [record, match] :
+       {std::pair(Record{"ledger", 2, "last", true}, LedgerMatch::kWitnessed),
+        {Record{"ledger", 2, "last", false, 20}, LedgerMatch::kWitnessed},
+        {Record{"ledger", 1, "previous", true}, LedgerMatch::kNotWitnessed},
+        {Record{"ledger", 1, "previous", false, 10}, LedgerMatch::kNotWitnessed}}) {
     EXPECT_EQ(CompareWithWitness(state, record), match);
     for (const auto& fault : faults) {
       Record changed = record;

@@ -1,6 +1,7 @@
 #include "privatemail/state_folder.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <string>
@@ -33,8 +34,21 @@ TEST(StateFolder, CreatedForOwnerOnly) {
   const std::string path = folder / "new" + "/state";
   ASSERT_THAT(CreateStateFolder(path), IsOk());
   EXPECT_THAT(CreateStateFolder(path), IsOk()) << "exists";
-  ASSERT_EQ(::chmod(path.c_str(), 0750), 0);
-  EXPECT_THAT(CreateStateFolder(path), FailsWith(kPermissionDenied, "must be mode 0700"));
+  // As umasks, chmod -R and Kubernetes fsGroup leave it.
+  for (const mode_t mode : {0750U, 0755U, 02770U, 0775U}) {
+    ASSERT_EQ(::chmod(path.c_str(), mode), 0);
+    EXPECT_THAT(CreateStateFolder(path), IsOk());
+    struct stat properties = {};
+    ASSERT_EQ(::stat(path.c_str(), &properties), 0);
+    EXPECT_EQ(properties.st_mode & 0777U, 0700U);
+  }
+  ASSERT_EQ(::chmod(path.c_str(), 0777), 0);
+  EXPECT_THAT(CreateStateFolder(path),
+              FailsWith(kPermissionDenied, "must be mode 0700 and its user's, but is 0777"));
+  ASSERT_EQ(::chmod(path.c_str(), 0755), 0);
+  if (::geteuid() != 0) return;  // nobody else may give it away
+  ASSERT_EQ(::chown(path.c_str(), 1, 1), 0);
+  EXPECT_THAT(CreateStateFolder(path), FailsWith(kPermissionDenied, "is 0755 and of user 1"));
 }
 
 }  // namespace
