@@ -189,7 +189,8 @@ def _numbers(field: str, names: Sequence[str], known: Dict[str, int]) -> List[in
 def _labels_of(label: Optional[ArrayLike], count: int) -> Optional[Sequence[Union[int, str]]]:
     if label is None:
         return None
-    every = np.broadcast_to(np.asarray(label), count) if np.ndim(label) == 0 else label
+    one = not isinstance(label, (list, tuple)) and np.ndim(label) == 0
+    every = np.broadcast_to(np.asarray(label), count) if one else label
     numbers, names = _arrays.label_column("label", every, count)
     if numbers is None:
         return names
