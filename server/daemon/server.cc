@@ -4,7 +4,9 @@
 #include <grpcpp/resource_quota.h>
 
 #include <filesystem>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -55,6 +57,12 @@ void SetArguments(const Limits& limits, grpc::ServerBuilder* builder) {
   builder->SetResourceQuota(quota);
   builder->SetMaxReceiveMessageSize(static_cast<int>(limits.max_message_bytes));
   builder->SetMaxSendMessageSize(static_cast<int>(MaxSentMessageBytes(limits)));
+}
+
+std::vector<std::string> NamesOf(const Catalog& catalog) {
+  std::vector<std::string> names;
+  for (const CollectionView& view : catalog.List()) names.push_back(view.published->name);
+  return names;
 }
 
 std::string AdminKeyPath(const DaemonOptions& options) {
@@ -183,7 +191,7 @@ DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
       metrics_(parts_.catalog.get(), &admission_),
       dispatcher_(parts_.keys.get(), parts_.audit.get(), &admission_, &metrics_,
                   ParseIpAddresses("--trusted-proxies", options.trusted_proxies).value(),
-                  options.limits),
+                  [catalog = parts_.catalog.get()] { return NamesOf(*catalog); }, options.limits),
       collections_(parts_.catalog.get(), &dispatcher_),
       health_(parts_.catalog.get(), &dispatcher_),
       maintenance_(parts_.catalog.get(), ToAutomaticBuildOptions(options), MaintenanceHooks()) {

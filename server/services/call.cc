@@ -12,11 +12,13 @@
 #include <new>
 #include <system_error>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "absl/types/span.h"
 #include "common/base/cancellation.h"
 #include "common/base/operator_only_error.h"
 #include "common/base/status_macros.h"
@@ -281,7 +283,21 @@ absl::Status Call::Handle() {
     PM_RETURN_IF_ERROR(CheckAccess(*request_));
   }
   const CancellationScope scope([this] { return Cancelled(); });
-  return method_.handle(*this, request_.get());
+  const absl::Status status = method_.handle(*this, request_.get());
+  return absl::IsNotFound(status) ? NameCollections(status) : status;
+}
+
+absl::Status Call::NameCollections(const absl::Status& not_found) const {
+  constexpr size_t kMaxNamed = 8;
+  std::vector<std::string> names = shared_->collections();
+  if (entry_.collection.empty() || absl::c_linear_search(names, entry_.collection)) {
+    return not_found;
+  }
+  std::erase_if(names, [this](const std::string& name) { return !key_->Covers(name); });
+  std::string others = names.empty() ? "there is none yet" : "there are ";
+  absl::StrAppend(&others, absl::StrJoin(absl::MakeSpan(names).first(std::min(kMaxNamed, names.size())), ", "));
+  if (names.size() > kMaxNamed) absl::StrAppend(&others, " and ", names.size() - kMaxNamed, " more");
+  return absl::NotFoundError(absl::StrCat(not_found.message(), ": ", others));
 }
 
 bool Call::Read(google::protobuf::Message* message) {

@@ -15,6 +15,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -57,6 +58,7 @@ struct SharedByCalls {
   Admission* admission = nullptr;
   Metrics* metrics = nullptr;
   std::set<std::string> trusted_proxies;  // addresses: 4 or 16 bytes
+  std::function<std::vector<std::string>()> collections;  // the names of all
   ArrivingMessages arriving;
   RateLimiter rates = {};
   ByteQuota parsed{"memory of the messages of all calls in bytes", "max_parsed_memory"};
@@ -176,6 +178,8 @@ class Call final : public grpc::ServerGenericBidiReactor {
   absl::Status EnterQueue();
   absl::Status AwaitPlaceAndRun();
   absl::Status Handle();
+  // Adds to NOT_FOUND of a collection the names of those that the key covers.
+  absl::Status NameCollections(const absl::Status& not_found) const;
   // Starts an operation of gRPC and blocks until it ends. False: it failed, the caller was idle for
   // too long, or its key is no longer valid.
   bool AwaitCaller(absl::FunctionRef<void()> start);

@@ -31,13 +31,16 @@ namespace privatemail::server {
 class Dispatcher final : public grpc::CallbackGenericService {
  public:
   // All must outlive the dispatcher. keys: null if keys are off. audit: null for no audit log.
+  // collections: the names of all.
   Dispatcher(const KeyRing* keys, AuditLog* audit, Admission* admission, Metrics* metrics,
-             std::set<std::string> trusted_proxies, const Limits& limits)
+             std::set<std::string> trusted_proxies,
+             std::function<std::vector<std::string>()> collections, const Limits& limits)
       : shared_{.keys = keys,
                 .audit = audit,
                 .admission = admission,
                 .metrics = metrics,
                 .trusted_proxies = std::move(trusted_proxies),
+                .collections = std::move(collections),
                 .arriving = ArrivingMessages(limits)},
         limits_(limits) {}
 
