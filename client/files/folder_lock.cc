@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <thread>
 
@@ -20,8 +19,8 @@ FolderLock::~FolderLock() {
   if (file_ >= 0) ::close(file_);
 }
 
-absl::Status FolderLock::Take() {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+absl::Status FolderLock::Take(std::chrono::seconds max_wait) {
+  const auto until = std::chrono::steady_clock::now() + max_wait;
   while (file_ >= 0 && ::flock(file_, LOCK_EX | LOCK_NB) != 0) {
     if ((errno != EWOULDBLOCK && errno != EINTR) || std::chrono::steady_clock::now() > until) {
       return absl::UnavailableError(

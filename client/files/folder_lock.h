@@ -2,6 +2,7 @@
 #ifndef PRIVATEMAIL_CLIENT_FILES_FOLDER_LOCK_H_
 #define PRIVATEMAIL_CLIENT_FILES_FOLDER_LOCK_H_
 
+#include <chrono>
 #include <string>
 
 #include "absl/status/status.h"
@@ -18,8 +19,8 @@ class FolderLock {
   FolderLock& operator=(const FolderLock&) = delete;
 
   // UNAVAILABLE: there is no such folder, or its file system has no locks, or another process holds
-  // it for more than 30 s (a write takes milliseconds; the process may be stopped).
-  absl::Status Take();
+  // it for longer than max_wait (a write takes milliseconds; the process may be stopped).
+  absl::Status Take(std::chrono::seconds max_wait = std::chrono::seconds(30));
 
  private:
   std::string what_;

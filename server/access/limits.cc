@@ -1,6 +1,7 @@
 #include "server/access/limits.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <utility>
 
@@ -103,10 +104,12 @@ absl::Status RateLimiter::Take(const AccessKey& key, Clock::time_point now, absl
     return absl::OkStatus();
   }
   const double seconds = (1 - bucket.tokens) / bucket.rate;
+  // Two digits, without an exponent: queries of earlier calls may take hours to pay for.
+  const double unit = std::pow(10, std::floor(std::log10(seconds)) - 1);
   if (wait != nullptr) *wait = absl::Seconds(seconds);
   return absl::ResourceExhaustedError(
-      absl::StrFormat("key %s may make %g calls a second (%g at once): try again in %.2g s", key.id,
-                      bucket.rate, bucket.capacity, seconds));
+      absl::StrFormat("key %s may make %g calls a second (%g at once): try again in %.15g s",
+                      key.id, bucket.rate, bucket.capacity, std::round(seconds / unit) * unit));
 }
 
 void RateLimiter::Owe(const AccessKey& key, Clock::time_point now, int64_t tokens) {

@@ -83,8 +83,9 @@ void ScorePass::RunPasses() {
       calls.swap(waiting_);
     }
     calls.remove_if([](const auto& call) { return call->cancelled.load(); });
+    std::vector<Part> parts;
     try {
-      const std::vector<Part> parts = Choose(&calls);
+      parts = Choose(&calls);
       if (!parts.empty()) {
         ++passes_;
         queries_ += std::ssize(parts);
@@ -102,6 +103,21 @@ void ScorePass::RunPasses() {
     });
     const std::lock_guard<std::mutex> guard(mutex_);
     waiting_.splice(waiting_.begin(), calls);
+    MoveToEnd(parts);
+  }
+}
+
+// The first call decides which others can join its pass, so callers take turns at being first.
+void ScorePass::MoveToEnd(const std::vector<Part>& served) {
+  auto call = waiting_.begin();
+  for (size_t left = waiting_.size(); left > 0; --left) {
+    const auto next = std::next(call);
+    if (std::any_of(served.begin(), served.end(), [&](const Part& part) {
+          return part.call->request.caller == (*call)->request.caller;
+        })) {
+      waiting_.splice(waiting_.end(), waiting_, call);
+    }
+    call = next;
   }
 }
 

@@ -74,13 +74,15 @@ class ScorePass {
 
   // Runs passes until no call waits.
   void RunPasses();
+  // With mutex_ held: calls of the callers who were served wait behind all others.
+  void MoveToEnd(const std::vector<Part>& served);
   // The queries of the next pass. Calls that it serves move to the end.
   std::vector<Part> Choose(Calls* calls) const;
   static void Run(const std::vector<Part>& parts);
 
   const std::function<Rows()> current_;
   std::mutex mutex_;  // guards the following
-  Calls waiting_;     // the longest unserved first
+  Calls waiting_;     // of the caller who was not served for the longest time first
   bool running_ = false;
   std::atomic<int64_t> passes_ = 0;
   std::atomic<int64_t> queries_ = 0;

@@ -48,7 +48,7 @@ class CacheOnDisk {
     WriteTo(is_index ? folder_ / "index-table" : block, content);
 
     const bool expected = !is_index && has_right_name;
-    const RowTableCache::Blocks blocks = cache_.Load(RowTableCache::Kind::kTable);
+    const RowTableCache::Blocks blocks = cache_.Load(RowTableCache::Kind::kTable, kMemory);
     Require(blocks ==
             (expected ? RowTableCache::Blocks{{digest, content}} : RowTableCache::Blocks()));
     Require(fs::exists(block) == expected);
@@ -63,7 +63,7 @@ class CacheOnDisk {
       Require(
           cache_.Save(RowTableCache::Kind::kTable, std::string(kBlockDigestBytes, name), {}).ok());
     }
-    Require(cache_.Load(RowTableCache::Kind::kTable).empty());
+    Require(cache_.Load(RowTableCache::Kind::kTable, kMemory).empty());
   }
 
  private:

@@ -75,6 +75,7 @@ absl::StatusOr<std::shared_ptr<const TableBlock>> TableBlock::Parse(absl::string
       return InRow(row, absl::StrCat("norm must be finite and not negative, but is ", norm));
     }
     block->ids_.Add(message.ids(row));
+    if (!message.ids(row).empty()) ++block->items_;
     block->norms_.push_back(norm);
   }
   for (int row = 0; row < message.labels_size(); ++row) {
@@ -117,6 +118,12 @@ absl::StatusOr<RowTable> RowTable::Create(TableBlocks blocks, PayloadBlocks payl
                                             " rows, but has ", payloads[i]->rows()));
   }
   return RowTable(std::move(blocks), std::move(payloads));
+}
+
+uint64_t RowTable::CountItems() const {
+  uint64_t items = 0;
+  for (const auto& block : blocks_) items += block->items();
+  return items;
 }
 
 int64_t RowTable::payload_bytes() const {

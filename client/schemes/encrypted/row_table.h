@@ -30,6 +30,7 @@ class TableBlock {
                                                                  int64_t max_memory);
 
   size_t rows() const { return ids_.size(); }
+  uint64_t items() const { return items_; }
   absl::string_view id(size_t row) const { return ids_[row]; }  // empty: the row holds no item
   float norm(size_t row) const { return norms_[row]; }
   // Or kNoLabel (common/items/item_checks.h).
@@ -37,6 +38,7 @@ class TableBlock {
 
  private:
   PackedTexts ids_;
+  uint64_t items_ = 0;  // rows with an id
   std::vector<float> norms_;
   std::vector<int32_t> labels_;  // none: no row has one
 };
@@ -76,6 +78,7 @@ class RowTable {
   absl::string_view payload(size_t block, size_t row) const {
     return payloads_.empty() ? absl::string_view() : payloads_[block]->payload(row);
   }
+  uint64_t CountItems() const;      // rows that hold one
   int64_t longest_payload() const;  // bytes
   int64_t payload_bytes() const;    // of all rows
 

@@ -9,6 +9,8 @@
 #include <system_error>
 #include <vector>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -25,14 +27,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kWhat[] = "cached blocks of the row table";
+constexpr size_t kFolderNameBytes = 16;
+// A cache that is not written costs less than a search that waits.
+constexpr std::chrono::seconds kMaxLockWait{3};
 
 std::string PrefixOf(RowTableCache::Kind kind) {
   return kind == RowTableCache::Kind::kTable ? "table-" : "payloads-";
-}
-
-// Lists the digests of the latest table and of the one before.
-std::string IndexName(RowTableCache::Kind kind) {
-  return kind == RowTableCache::Kind::kTable ? "index-table" : "index-payloads";
 }
 
 std::string NameOf(RowTableCache::Kind kind, const std::string& digest) {
@@ -63,11 +63,25 @@ std::set<std::string> DigestsIn(const std::string& digests) {
   return all;
 }
 
-// Collections may have been deleted, and nobody tells this client.
+// The name of a collection's folder in the one of all collections.
+std::string FolderName(const std::string& server, const std::string& collection_uuid) {
+  // A digest: the server chose the UUID, which must not choose the path.
+  const std::string key = Sha256::Of(absl::StrCat(server.size(), " ", server, collection_uuid));
+  return absl::BytesToHexString(key.substr(0, kFolderNameBytes));
+}
+
+bool IsFolderName(const std::string& name) {
+  return name.size() == 2 * kFolderNameBytes &&
+         absl::c_all_of(name, [](char c) { return absl::ascii_isxdigit(c); });
+}
+
+// Collections may have been deleted, and nobody tells this client. Other folders are the user's
+// own: the state folder may hold more than what this client wrote.
 void RemoveUnused(const std::string& root) {
   const auto oldest = fs::file_time_type::clock::now() - kUnusedTableAge;
   for (const fs::path& folder : FilesOf(root, "")) {
     std::error_code error;
+    if (!IsFolderName(folder.filename().string())) continue;
     if (!fs::is_directory(fs::symlink_status(folder, error))) continue;
     const fs::file_time_type used = fs::last_write_time(folder, error);
     if (!error && used < oldest) fs::remove_all(folder, error);
@@ -97,20 +111,27 @@ absl::Status SaveBlock(const std::string& path, const std::string& content) {
 
 RowTableCache::RowTableCache(const std::string& state_folder, const std::string& server,
                              const std::string& collection_uuid)
-    : root_(state_folder + "/rows") {
-  // A digest: the server chose the UUID, which must not choose the path.
-  const std::string key = Sha256::Of(absl::StrCat(server.size(), " ", server, collection_uuid));
-  folder_ = absl::StrCat(root_, "/", absl::BytesToHexString(key).substr(0, 32));
-}
+    : root_(state_folder + "/rows"),
+      folder_(absl::StrCat(root_, "/", FolderName(server, collection_uuid))) {}
 
-RowTableCache::Blocks RowTableCache::Load(Kind kind) const {
+RowTableCache::Blocks RowTableCache::Load(Kind kind, int64_t max_bytes) const {
   Blocks blocks;
   std::error_code absent;
   fs::last_write_time(folder_, fs::file_time_type::clock::now(), absent);  // it is in use
-  const std::string prefix = PrefixOf(kind);
-  for (const fs::path& path : FilesOf(folder_, prefix)) {
-    absl::StatusOr<std::string> content = ReadFile(kWhat, path.string(), SIZE_MAX);
+  std::vector<fs::path> files = FilesOf(folder_, PrefixOf(kind));
+  std::set<std::string> latest;
+  for (const std::string& digest : DigestsIn(ReadIndex(IndexPath(kind)).latest)) {
+    latest.insert(NameOf(kind, digest));
+  }
+  absl::c_partition(
+      files, [&](const fs::path& path) { return latest.contains(path.filename().string()); });
+  for (const fs::path& path : files) {
+    std::error_code unknown;
+    if (fs::file_size(path, unknown) > static_cast<uintmax_t>(max_bytes)) continue;
+    absl::StatusOr<std::string> content =
+        ReadFile(kWhat, path.string(), static_cast<size_t>(max_bytes));
     if (!content.ok()) continue;  // another process has removed it
+    max_bytes -= std::ssize(*content);
     const std::string digest = Sha256::Of(*content);
     if (NameOf(kind, digest) == path.filename().string()) {
       blocks[digest] = *std::move(content);
@@ -128,11 +149,11 @@ absl::Status RowTableCache::Save(Kind kind, const std::string& digests,
   RemoveUnused(root_);
   PM_RETURN_IF_ERROR(CreateFolder(folder_));
   FolderLock lock(kWhat, folder_);
-  PM_RETURN_IF_ERROR(lock.Take());
+  PM_RETURN_IF_ERROR(lock.Take(kMaxLockWait));
   for (const auto& [digest, content] : received) {
     PM_RETURN_IF_ERROR(SaveBlock(absl::StrCat(folder_, "/", NameOf(kind, digest)), content));
   }
-  const std::string index_path = absl::StrCat(folder_, "/", IndexName(kind));
+  const std::string index_path = IndexPath(kind);
   Index index = ReadIndex(index_path);
   if (index.latest != digests) {
     index = {.latest = digests, .former = index.latest};
@@ -151,11 +172,15 @@ absl::Status RowTableCache::Save(Kind kind, const std::string& digests,
   return absl::OkStatus();
 }
 
+std::string RowTableCache::IndexPath(Kind kind) const {
+  return absl::StrCat(folder_, kind == Kind::kTable ? "/index-table" : "/index-payloads");
+}
+
 absl::Status RowTableCache::Clear() const {
   std::error_code error;
   if (!fs::exists(folder_, error)) return absl::OkStatus();
   FolderLock lock(kWhat, folder_);
-  PM_RETURN_IF_ERROR(lock.Take());
+  PM_RETURN_IF_ERROR(lock.Take(kMaxLockWait));
   for (const fs::path& path : FilesOf(folder_, "")) fs::remove(path, error);
   return absl::OkStatus();
 }

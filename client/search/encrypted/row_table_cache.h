@@ -3,6 +3,7 @@
 #define PRIVATEMAIL_CLIENT_SEARCH_ENCRYPTED_ROW_TABLE_CACHE_H_
 
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -29,19 +30,23 @@ class RowTableCache {
   RowTableCache(const std::string& state_folder, const std::string& server,
                 const std::string& collection_uuid);
 
-  // All blocks whose content has its digest. Removes files that are damaged; counts as a use.
-  Blocks Load(Kind kind) const;
+  // The blocks whose content has its digest, up to max_bytes together, those of the latest table
+  // first. Removes files that are damaged; counts as a use.
+  Blocks Load(Kind kind, int64_t max_bytes) const;
 
   // Adds the received blocks and removes those that are neither of this table nor of the last one
   // that was different, and tables of other collections that are unused.
   // digests: of all blocks of the table, one after another.
-  // UNAVAILABLE: the folder cannot be created, locked or written.
+  // UNAVAILABLE: the folder cannot be created, locked within 3 s or written.
   absl::Status Save(Kind kind, const std::string& digests, const Blocks& received) const;
 
   // Removes all blocks. UNAVAILABLE: the folder cannot be locked.
   absl::Status Clear() const;
 
  private:
+  // Lists the digests of the latest table and of the one before.
+  std::string IndexPath(Kind kind) const;
+
   std::string root_;  // of all collections
   std::string folder_;
 };

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/schemes/memory_budget.h"
 #include "common/base/digests.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::client {
@@ -28,7 +29,9 @@ std::vector<std::string> SplitDigests(const std::string& digests) {
 template <typename Block>
 void RowTables::Load(Kind kind, Held<Block>* held) {
   if (std::exchange(held->loaded, true)) return;
-  for (const auto& [digest, content] : cache_.Load(kind)) {
+  RowTableCache::Blocks cached = cache_.Load(kind, max_memory_);
+  for (auto& [digest, held_content] : cached) {
+    const std::string content = std::move(held_content);  // freed once it is parsed
     const auto block = Block::Parse(content, max_memory_);
     if (!block.ok()) continue;  // it does not fit this limit
     held->blocks[digest] = {*block, static_cast<int64_t>(content.size())};
@@ -58,10 +61,7 @@ absl::StatusOr<std::vector<std::shared_ptr<const Block>>> RowTables::TakeBlocks(
   std::map<std::string, typename Held<Block>::Entry> all = held->blocks;
   for (const auto& [digest, content] : received) {
     absl::StatusOr<std::shared_ptr<const Block>> block = Block::Parse(content, max_memory_);
-    if (!block.ok()) {
-      return absl::Status(block.status().code(),
-                          absl::StrCat(what, ": ", block.status().message()));
-    }
+    if (!block.ok()) return WithContext(absl::StrCat(what, ": "), block.status());
     all[digest] = {*std::move(block), static_cast<int64_t>(content.size())};
   }
   std::vector<std::shared_ptr<const Block>> blocks;
@@ -85,9 +85,17 @@ absl::StatusOr<std::vector<std::shared_ptr<const Block>>> RowTables::TakeBlocks(
   if (!saved.ok()) {
     warnings->push_back(absl::StrCat(saved.message(), ": they are fetched again next time"));
   }
-  std::set<std::string> kept;
-  for (const std::string* of : {&held->latest, &held->former}) {
-    for (std::string& digest : SplitDigests(*of)) kept.insert(std::move(digest));
+  const std::vector<std::string> latest = SplitDigests(digests);
+  const std::vector<std::string> former = SplitDigests(held->former);
+  std::set<std::string> kept(latest.begin(), latest.end());
+  for (const std::string& digest : former) {
+    const auto entry = all.find(digest);
+    if (entry != all.end() && !kept.contains(digest)) bytes += entry->second.bytes;
+  }
+  if (bytes <= max_memory_) {
+    kept.insert(former.begin(), former.end());
+  } else {
+    held->former.clear();
   }
   std::erase_if(all, [&](const auto& entry) { return !kept.contains(entry.first); });
   held->blocks = std::move(all);
@@ -125,6 +133,10 @@ absl::StatusOr<RowTable> RowTables::TakeLocked(const EncryptedAnswer& answer,
   }
   absl::StatusOr<RowTable> whole = RowTable::Create(*std::move(table), std::move(payloads));
   if (!whole.ok()) return ForgetIfWrong(whole.status());
+  if (const uint64_t items = answer.header().items(); items != whole->CountItems()) {
+    return ForgetIfWrong(absl::DataLossError(absl::StrCat(
+        "items must be ", whole->CountItems(), ", as in the row table, but are ", items)));
+  }
   return whole;
 }
 

@@ -23,7 +23,7 @@ namespace privatemail::client {
 // Thread-safe.
 class RowTables {
  public:
-  // max_memory: bytes that the blocks of one table, and those of its payloads, may take.
+  // max_memory: bytes that the held blocks of tables, and those of payloads, may take.
   RowTables(RowTableCache cache, int64_t max_memory)
       : cache_(std::move(cache)), max_memory_(max_memory) {}
 
@@ -32,7 +32,8 @@ class RowTables {
 
   // Takes the blocks of an answer into memory and cache, and returns the table that it names, with
   // payloads if the request asked for them. A cache that cannot be written is a warning.
-  // DATA_LOSS: a block is malformed, or was neither sent nor held; then everything is forgotten.
+  // DATA_LOSS: a block is malformed, or was neither sent nor held, or the table has another number
+  // of items than the header; then everything is forgotten.
   // RESOURCE_EXHAUSTED: max_memory; nothing of the answer is kept.
   absl::StatusOr<RowTable> Take(const EncryptedAnswer& answer, const WarnFunction& warn);
 

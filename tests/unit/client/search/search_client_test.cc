@@ -9,9 +9,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "client/files/folder_lock.h"
 #include "client/schemes/encrypted/encrypted_search.h"
 #include "client/search/departures.h"
 #include "client/search/last_search.h"
+#include "common/base/field_error.h"
 #include "common/base/files.h"
 #include "privatemail/search.h"
 #include "tests/unit/client/search/encrypted_server.h"
@@ -338,6 +340,9 @@ TEST_F(SearchClientTest, CacheOfOneServerIsNotShownToAnother) {
 TEST_F(SearchClientTest, TablesUnusedForThirtyDaysAreRemoved) {
   ASSERT_THAT(Search(*NewClient()), IsOk());
   const fs::path folder = CachedFiles("/index-table").front().parent_path();
+  const fs::path own = folder.parent_path() / "rows of the user";
+  fs::create_directory(own);
+  fs::last_write_time(own, fs::file_time_type::clock::now() - std::chrono::hours(24 * 100));
   const auto age_by_days = [&folder](int days) {
     fs::last_write_time(folder, fs::file_time_type::clock::now() - std::chrono::hours(24 * days));
   };
@@ -356,6 +361,50 @@ TEST_F(SearchClientTest, TablesUnusedForThirtyDaysAreRemoved) {
   save_table_of(third);
   EXPECT_FALSE(fs::exists(folder));
   EXPECT_EQ(CachedFiles("/index-table").size(), 3U) << "the tables of the other servers";
+  EXPECT_TRUE(fs::exists(own));
+}
+
+TEST_F(SearchClientTest, TablesThatDoNotFitTheMemoryTogetherAreForgotten) {
+  constexpr int64_t kMemory = 2'000'000;
+  const auto client = NewClient(kMemory);
+  for (const char letter : {'a', 'b'}) {
+    things_.id_suffix = std::string(480, letter);  // a table of 1 MB
+    ASSERT_THAT(Search(*client), IsOk());
+  }
+  server_.TakeRequests();
+  const auto other = NewClient(kMemory);  // knows what is on disk
+  for (SearchClient* const one : {client.get(), other.get()}) {
+    ASSERT_OK_AND_ASSIGN(const SearchResponse answer, Search(*one));
+    // The last block of the former table is small.
+    EXPECT_LE(server_.TakeRequests().back().known_blocks_size(), 3);
+    EXPECT_EQ(answer.results[0].bytes.table, 0U);
+  }
+}
+
+TEST_F(SearchClientTest, BlocksBeyondTheMemoryNameTheLimit) {
+  server_.answer = [this](const v1::SearchEncryptedRequest& request) {
+    EncryptedServer::Answer answer = things_.Answer(request);
+    std::string* const content = answer[1].mutable_table_block()->mutable_content();
+    for (int i = 0; i < 100'000; ++i) content->append({'\x0a', '\0'});  // empty ids
+    answer[0].mutable_header()->mutable_table_digests()->replace(0, 32, Sha256::Of(*content));
+    return answer;
+  };
+  const absl::Status status = Search(*NewClient(2'000'000)).status();
+  EXPECT_THAT(status, FailsWith(kExhausted, "row table: max_memory must be at least"));
+  EXPECT_TRUE(FieldProblemOf(status).has_value()) << "front ends name their flag";
+}
+
+// Another process may be stopped while it writes.
+TEST_F(SearchClientTest, LockedCacheIsAWarningSoon) {
+  ASSERT_THAT(Search(*client_), IsOk());
+  FolderLock lock("cache", CachedFiles("/index-table").front().parent_path());
+  ASSERT_THAT(lock.Take(), IsOk());
+  things_.empty_rows = {2099};
+  const auto start = EncryptedServer::Clock::now();
+  ASSERT_THAT(Search(*client_), IsOk());
+  EXPECT_LT(EncryptedServer::Clock::now() - start, std::chrono::seconds(20));
+  ASSERT_EQ(warnings_.size(), 1U);
+  EXPECT_NE(warnings_[0].find("cannot be locked"), std::string::npos);
 }
 
 TEST_F(SearchClientTest, CacheThatCannotBeWrittenIsAWarning) {
@@ -404,6 +453,15 @@ TEST_F(SearchClientTest, BlocksThatAreNeitherSentNorKnownReturnDataLossAndAreFor
   server_.TakeRequests();
   ASSERT_THAT(Search(*client_), IsOk());
   EXPECT_EQ(server_.TakeRequests()[0].known_blocks_size(), 0);
+}
+
+TEST_F(SearchClientTest, OtherNumberOfItemsThanInTheTableReturnsDataLoss) {
+  server_.answer = [this](const v1::SearchEncryptedRequest& request) {
+    EncryptedServer::Answer answer = things_.Answer(request);
+    answer[0].mutable_header()->set_items(2099);
+    return answer;
+  };
+  EXPECT_THAT(Search(*client_), FailsWith(kDataLoss, "items must be 2100, as in the row table"));
 }
 
 TEST_F(SearchClientTest, PaidReleaseCanBeSentAgainAfterAFreeSearch) {

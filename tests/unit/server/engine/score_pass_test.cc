@@ -69,10 +69,11 @@ std::shared_ptr<EncryptedRows> MakeRows(size_t blocks, uint64_t seed) {
   return rows;
 }
 
-ScorePass::Request MakeRequest(char name, size_t queries = 1, const std::string& caller = "") {
-  ScorePass::Request request = {caller, MakeKeys(name), {}};
+ScorePass::Request MakeRequest(char name, size_t queries = 1, const std::string& caller = "",
+                               int delta = kDelta) {
+  ScorePass::Request request = {caller, MakeKeys(name, delta), {}};
   for (size_t i = 0; i < queries; ++i) {
-    request.queries.push_back(MakeQuery(static_cast<char>(name + i % 64)));
+    request.queries.push_back(MakeQuery(static_cast<char>(name + i % 64), delta));
   }
   return request;
 }
@@ -215,6 +216,8 @@ TEST(ScorePass, LateCallsOfAnyCallerOvertakeLongOnes) {
   ExpectOvertaken(std::vector(12, MakeRequest('a', 5, "many")),
                   {MakeRequest('b', 1, "few"), MakeRequest('c', 2, "a few")});
   ExpectOvertaken({MakeRequest('a', 100)}, {MakeRequest('b')});  // of one caller
+  // Calls of two deltas share no pass.
+  ExpectOvertaken(std::vector(12, MakeRequest('a', 5, "many")), {MakeRequest('b', 1, "few", 64)});
 }
 
 // The rows change before every pass.

@@ -342,13 +342,14 @@ TEST_F(AccessTest, RateCountsEncryptedQueriesThatAreAnswered) {
   }
   const std::string key = MakeKey(kSearchScope, {"notes"}, 0.001).text();
   EXPECT_THAT(SearchAt(ChannelWith(key), request).status, IsOk());
-  EXPECT_THAT(SearchAt(ChannelWith(key), request).status,
-              FailsWith(kExhausted, "may make 0.001 calls a second (1 at once): try again in 5e+03 s"));
+  EXPECT_THAT(
+      SearchAt(ChannelWith(key), request).status,
+      FailsWith(kExhausted, "may make 0.001 calls a second (1 at once): try again in 5000 s"));
   request.set_fingerprint(std::string(32, 'x'));
   const std::string wrong = MakeKey(kSearchScope, {"notes"}, 0.001).text();
   SearchAt(ChannelWith(wrong), request);
   EXPECT_THAT(SearchAt(ChannelWith(wrong), request).status,
-              FailsWith(kExhausted, "try again in 1e+03 s"));
+              FailsWith(kExhausted, "try again in 1000 s"));
 }
 
 }  // namespace
