@@ -45,7 +45,7 @@ kept=(--features-folder "$out/features")
 privatemail collection create fruit --anchor-images "$photos/anchors" "${model[@]}" "${kept[@]}" \
   --cells 8 --publish-quality --with-encrypted
 privatemail ingest fruit --images "$photos/gallery" "${model[@]}" "${kept[@]}"
-privatemail build fruit
+privatemail build fruit --wait
 privatemail budget set fruit --epsilon 20 --delta 1e-4
 
 # The middle of each third of the held-back photographs. No command below is told what they show.
@@ -53,16 +53,13 @@ queries=()
 for photo in $(find "$photos/held-back" -name '*.jpg' | sort | awk 'NR==24 || NR==72 || NR==120'); do
   queries+=(--image "$photo")
 done
-privatemail query fruit "${queries[@]}" "${model[@]}" -k 8 | tee "$out/encrypted.txt"
-privatemail query fruit "${queries[@]}" "${model[@]}" "${kept[@]}" -k 8 --scheme joint --epsilon .1 --delta 1e-5 \
-  --compare-images "$photos/gallery" --report "$out/report.html" | tee "$out/joint.txt"
-for _ in $(seq 600); do
-  privatemail plan fruit --epsilon 4 --max-bytes 300K --out "$out/plan.json" >"$out/plan.txt" 2>"$out/plan.log" && break
-  sleep .1
-done
-[ -s "$out/plan.json" ] || { cat "$out/plan.log" >&2; exit 1; }
+privatemail query fruit "${queries[@]:0:2}" "${model[@]}" -k 8
+privatemail -v query fruit "${queries[@]}" "${model[@]}" -k 8 >"$out/encrypted.txt"
+privatemail -v query fruit "${queries[@]}" "${model[@]}" "${kept[@]}" -k 8 --scheme joint --epsilon .1 --delta 1e-5 \
+  --compare-images "$photos/gallery" --report "$out/report.html" >"$out/joint.txt"
+privatemail plan fruit --epsilon 4 --max-bytes 300K --out "$out/plan.json" >"$out/plan.txt"
 cat "$out/plan.txt"
-privatemail query fruit "${queries[@]}" "${model[@]}" --plan "$out/plan.json" | tee "$out/cells.txt"
+privatemail -v query fruit "${queries[@]}" "${model[@]}" --plan "$out/plan.json" >"$out/cells.txt"
 
 echo
 echo "demo: of 8 matches, those of the photograph's kind"
