@@ -116,8 +116,6 @@ void AddAuditCommand(CLI::App& app, Context& context) {
                                       audit::kDefaultDelta));
   command->add_option("--releases", options->run.releases, "Releases of each neighbour, per attack")
       ->capture_default_str();
-  command->add_option("--confidence", options->run.confidence, "Confidence of the lower bounds")
-      ->capture_default_str();
 }
 
 }  // namespace privatemail::client::cli

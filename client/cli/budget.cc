@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
 #include "client/cli/flags.h"
+#include "client/cli/search_text.h"
 #include "client/search/batch.h"
 #include "client/search/result_json.h"
 #include "common/base/status_macros.h"
@@ -113,6 +114,13 @@ void WarnIfNothingIsLeft(const LedgerEntry& entry) {
                     " is spent already, so every release is refused until more is granted"));
 }
 
+void WarnIfLarge(const Budget& budget) {
+  constexpr double kLarge = 20;
+  if (!(budget.epsilon > kLarge)) return;
+  Warn(absl::StrCat("once epsilon ", budget.epsilon, " is spent on one target, it ",
+                    OddsText(budget.epsilon), ": hardly anything is hidden then"));
+}
+
 // Needs no answer of the server, which is known as it is trusted.
 absl::StatusOr<Result> SetOperator(const Context& context, const BudgetOptions& options) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
@@ -124,6 +132,7 @@ absl::StatusOr<Result> SetOperator(const Context& context, const BudgetOptions& 
                                            options.accounting.value_or(former.sum.accounting)));
   PM_ASSIGN_OR_RETURN(const OperatorEntry entry, ledger->ShowOperator(name));
   WarnIfNothingIsLeft(entry.sum);
+  WarnIfLarge(options.budget);
   Result result{.json = OperatorToJson(entry),
                 .brief = {"operator", "server", "granted", "spent", "left", "releases"}};
   result.json["server"] = server;
@@ -151,6 +160,7 @@ absl::StatusOr<Result> Set(const Context& context, const BudgetOptions& options)
       ledger->Grant(uuid, options.budget, options.accounting.value_or(former.accounting)));
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger->Show(uuid));
   WarnIfNothingIsLeft(entry);
+  WarnIfLarge(options.budget);
   PM_ASSIGN_OR_RETURN(
       Result report, BudgetReport(options.name, uuid, ServerIdentity(context.connection), *ledger));
   PM_ASSIGN_OR_RETURN(const bool has_operators, ledger->HasOperators());

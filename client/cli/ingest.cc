@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/collection.h"
 #include "client/cli/command.h"
 #include "client/cli/images.h"
@@ -365,7 +366,17 @@ absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& optio
                 .exit_code = exit_code,
                 .hint = changed ? BuildHint(collection) : "",
                 .columns = columns};
-  if (!outcome->new_classes.empty()) result.json["new_classes"] = outcome->new_classes;
+  result.text = absl::StrCat(acknowledged, " items are stored: ", response.inserted(), " new, ",
+                             response.updated(), " changed, ", response.unchanged(),
+                             " as before\n");
+  if (rejected > 0) {
+    absl::StrAppend(&result.text,
+                    Render({{"rejected", rejected}, {"reasons", reasons}}, result.columns));
+  }
+  if (!outcome->new_classes.empty()) {
+    result.json["new_classes"] = outcome->new_classes;
+    absl::StrAppend(&result.text, "new classes: ", absl::StrJoin(outcome->new_classes, ", "), "\n");
+  }
   return result;
 }
 

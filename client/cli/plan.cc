@@ -19,7 +19,6 @@
 #include "common/base/field_error.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
-#include "common/base/validate.h"
 
 namespace privatemail::client::cli {
 namespace {
@@ -221,7 +220,6 @@ absl::StatusOr<Result> OnePlan(const MeasuredCollection& collection, const PlanO
 }
 
 absl::StatusOr<Result> Plan(const Context& context, PlanOptions options) {
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("--id-bytes", options.wish.id_bytes, 1, 1 << 16));
   if (options.epsilon) {
     options.wish.epsilon = *options.epsilon;
   } else if (!options.wants_table()) {
@@ -256,9 +254,6 @@ void AddPlanCommand(CLI::App& app, Context& context) {
                    "--recall the maximum is planned");
   plan->add_option("--recall", wish.recall,
                    "Required probability that one of the 8 matches has the query's class");
-  plan->add_option("--id-bytes", wish.id_bytes,
-                   "Assumed length of an item's id, which is not published")
-      ->capture_default_str();
   plan->add_option("--out", options->out,
                    "File for query --plan; written if the plan meets the requirements");
   plan->footer(

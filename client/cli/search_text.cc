@@ -44,11 +44,6 @@ std::string GuessText(const json& search) {
       "\n");
 }
 
-std::string OddsText(double epsilon) {
-  return absl::StrFormat("allows the server to become e^%g = %.2g times as sure of a guess", epsilon,
-                         std::exp(epsilon));
-}
-
 std::string GuaranteeText(const json& guarantee) {
   const double epsilon = guarantee["epsilon"].get<double>();
   const double delta = guarantee["delta"].get<double>();
@@ -110,6 +105,11 @@ std::string CostText(const json& search) {
     }
   }
   return absl::StrCat(text, "; ", bytes, "\n");
+}
+
+std::string OddsText(double epsilon) {
+  return absl::StrFormat("allows the server to become e^%g = %.2g times as sure of a guess", epsilon,
+                         std::exp(epsilon));
 }
 
 std::string AllowanceText(double epsilon) {

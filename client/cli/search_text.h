@@ -18,6 +18,9 @@ std::string MatchesText(const nlohmann::json& search);
 // What the server could learn, what is left of the budget, and the bytes; with a newline.
 std::string CostText(const nlohmann::json& search);
 
+// "allows the server to become e^9 = 8.1e+03 times as sure of a guess"
+std::string OddsText(double epsilon);
+
 // What a guarantee of epsilon above kLargeEpsilon still allows a server; empty below.
 std::string AllowanceText(double epsilon);
 inline constexpr double kLargeEpsilon = 8;
