@@ -136,7 +136,7 @@ struct SearchResult {
   std::optional<LedgerEntry> ledger;             // after the charge
   SearchBytes bytes;
   SearchTimes times;
-  std::string sent;  // cells, joint: the message
+  std::string sent;  // the message; encrypted: of searches of one target only
   std::optional<JointResult> joint;
   std::optional<CellsResult> cells;
   std::optional<EncryptedResult> encrypted;
