@@ -187,10 +187,10 @@ Page::Answer Page::Open(const std::string& name) {
   json["ways"] = std::move(ways);
   json["no_cells"] = std::string(opened->quality.status().message());
   json["samples"] = nlohmann::json::array();
-  const auto count = pictures_.size();
-  for (const size_t sixth : {1, 3, 5}) {  // of different classes, if there are some
+  const size_t count = pictures_.size();
+  for (const size_t twelfths : {1, 5, 9}) {  // of different classes, if there are some
     if (count < 3 || parameters.extractor.empty()) break;
-    json["samples"].push_back(std::next(pictures_.begin(), sixth * count / 6)->first);
+    json["samples"].push_back(std::next(pictures_.begin(), twelfths * count / 12)->first);
   }
   const std::lock_guard lock(mutex_);
   opened_ = opened;
@@ -232,7 +232,11 @@ Page::Answer Page::Pick(const PageRequest& request) {
     picked->picture = request.body;
   }
   // A search begins at once, so its time must not show how long the picture took.
-  if (picked->follows) WaitForDeparture({.images = {name}}, start);
+  if (picked->follows) {
+    TargetOptions one_image;
+    one_image.images = {name};
+    WaitForDeparture(one_image, start);
+  }
   const std::lock_guard lock(mutex_);
   picked->number = ++last_number_;
   std::erase_if(picked_, [](const auto& one) { return one->answer.empty(); });

@@ -207,7 +207,7 @@ function enlarge(i) {
   at("from").hidden = !src;
   at("from").disabled = isSpent(main());
   at("from-price").textContent = !src ? "Its picture is not on this computer, so no search can start from it."
-    : main() === "encrypted" ? "Sends one more encrypted search. The server cannot see that the two are related."
+    : main() === "encrypted" ? "Sends one more encrypted search. The server sees two searches, not that they are related."
       : `${priceOf(main())}. Two related searches reveal more than one.`;
   if (!at("detail").open) at("detail").showModal();
 }
