@@ -7,7 +7,9 @@ import struct
 import subprocess
 import time
 import zlib
+from concurrent import futures
 
+import grpc
 import numpy as np
 
 COLOURS = {"blue": (20, 40, 220), "green": (30, 180, 40), "grey": (120, 120, 120), "red": (220, 30, 20),
@@ -40,35 +42,62 @@ def vectors(rows, seed=1):
     return (centres[labels] + np.random.default_rng(seed).standard_normal((rows, DIM))).astype(np.float32), labels
 
 
+class Between(grpc.GenericRpcHandler):
+    """A server before an insecure daemon, which records searches and may lose them."""
+
+    def __init__(self, daemon):
+        self.channel, self.searches, self.refuses = grpc.insecure_channel(daemon), [], False
+        self.server = grpc.server(futures.ThreadPoolExecutor(4))
+        self.server.add_generic_rpc_handlers((self,))
+        self.address = f"127.0.0.1:{self.server.add_insecure_port('127.0.0.1:0')}"
+        self.server.start()
+
+    def service(self, details):
+        def handle(request, context):
+            if details.method.endswith(("/SearchEncrypted", "/Retrieve")):
+                self.searches.append(request)
+                if self.refuses:
+                    context.abort(grpc.StatusCode.UNAVAILABLE, "leaving")
+            try:
+                yield from self.channel.unary_stream(details.method)(request)
+            except grpc.RpcError as error:
+                context.abort(error.code(), error.details())
+        return grpc.unary_stream_rpc_method_handler(handle)
+
+    def stop(self):
+        self.server.stop(None).wait()
+        self.channel.close()
+
+
 class Service:
     """A daemon with a collection of pictures, "colours", one of vectors with cells, "things", and "plain" without anchors."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, *options):
         self.folder = folder
         self.daemon = subprocess.Popen([os.environ["PRIVATEMAILD"], "--data-dir", folder / "data", "--listen",
-                                        "127.0.0.1:0", "--log-level", "warning"], stdout=subprocess.PIPE, text=True)
+                                        "127.0.0.1:0", "--log-level", "warning", *options], stdout=subprocess.PIPE, text=True)
         told = []
         while not any(line.startswith("listening on ") for line in told):
             told.append(self.daemon.stdout.readline())
             assert told[-1], told
-        address, trust = (next(line.split()[-1] for line in told if line.startswith(word))
-                          for word in ("listening on ", "trust this server"))
-        self.command = [os.environ["PRIVATEMAIL"], "--server", address, "--trust", trust, "--key-file",
-                        folder / "data/admin.key", "--state", folder / "state", "--json"]
+        self.address = told[-1].split()[-1]
+        trust = [line.split()[-1] for line in told if line.startswith("trust this server")]
+        self.command = [os.environ["PRIVATEMAIL"], "--server", self.address, "--state", folder / "state", "--json",
+                        *(["--trust", trust[0], "--key-file", folder / "data/admin.key"] if trust else ["--insecure"])]
         write_pictures(folder / "anchors", range(1, 30, 4))
         write_pictures(folder / "gallery", range(2, 30, 2))
         os.symlink("/etc/hostname", folder / "gallery/red/99.png")
         for name, rows in (("anchors", vectors(100, 2)), ("gallery", vectors(1200, 1))):
             np.save(folder / f"{name}.npy", rows[0])
             np.save(folder / f"{name}_labels.npy", rows[1])
-        self.run("collection", "create", "colours", "--anchor-images", folder / "anchors")
+        self.run("collection", "create", "colours", "--anchor-images", folder / "anchors", "--with-encrypted")
         self.run("ingest", "colours", "--images", folder / "gallery", accept=(0, 3))
         self.run("collection", "create", "things", "--anchors", folder / "anchors.npy", "--anchor-labels",
                  folder / "anchors_labels.npy", "--cells", "8", "--publish-quality")
         self.run("ingest", "things", "--vectors", folder / "gallery.npy", "--labels", folder / "gallery_labels.npy")
-        for name in ("colours", "things"):
+        for name, epsilon in (("colours", "20"), ("things", "5")):
             self.run("build", name)
-            self.run("budget", "set", name, "--epsilon", "5", "--delta", "1e-3")
+            self.run("budget", "set", name, "--epsilon", epsilon, "--delta", "1e-3")
         self.run("collection", "create", "plain")
         self.run("ingest", "plain", "--vectors", folder / "gallery.npy")
         until = time.monotonic() + 60
