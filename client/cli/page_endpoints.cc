@@ -186,10 +186,14 @@ Page::Answer Page::Open(const std::string& name) {
   nlohmann::json json = ToJson(opened->proto);
   json["ways"] = std::move(ways);
   json["no_cells"] = std::string(opened->quality.status().message());
+  PM_ASSIGN_OR_RETURN(const auto built_in, MakeBuiltInExtractor());
+  const bool takes_pictures = parameters.extractor == built_in->identity() ||
+                              OnnxOptionsOf(parameters.extractor).has_value();
+  json["takes_pictures"] = takes_pictures;
   json["samples"] = nlohmann::json::array();
   const size_t count = pictures_.size();
   for (const size_t twelfths : {1, 5, 9}) {  // of different classes, if there are some
-    if (count < 3 || parameters.extractor.empty()) break;
+    if (count < 3 || !takes_pictures) break;
     json["samples"].push_back(std::next(pictures_.begin(), twelfths * count / 12)->first);
   }
   const std::lock_guard lock(mutex_);

@@ -56,7 +56,7 @@ let state = "broken";
 let waiting = null;    // aborts the wait of a search
 
 const kilobytes = (count) => `${Number((count / 1000).toPrecision(count < 9950 ? 2 : 3)).toLocaleString("en")} KB`;
-const noun = () => collection?.extractor ? "pictures" : "items";
+const noun = () => collection?.takes_pictures ? "pictures" : "items";
 const readable = (text) => (text = String(text).replaceAll("-", " ").replaceAll("_", " "), text[0].toUpperCase() + text.slice(1));
 const sourceOf = (one) => one.picture ? `target?target=${one.target}` : "";
 const main = () => collection.default_scheme in collection.ways ? collection.default_scheme : Object.keys(collection.ways)[0];
@@ -87,9 +87,11 @@ function line(match) {
 }
 
 function go(next) {
+  const before = state;
   state = next;
   render();
   if (next === "searching" || next === "results") scrollTo(0, 0);
+  if (next === before && next === "chosen") return;  // the row was changed: its field keeps the focus
   document.querySelector("main h1:not([hidden] *), main h2:not([hidden] *)")?.focus({preventScroll: true});
 }
 
@@ -240,8 +242,8 @@ async function start() {
   if (Object.keys(collection.ways).length === 0) throw new Error("no way to search is ready: the collection is not built");
   for (const part of document.querySelectorAll(".noun")) part.textContent = noun();
   const vectors = ".npy,.fvecs,.csv";
-  at("file").accept = collection.extractor ? `.jpg,.jpeg,.png,.webp,${vectors}` : vectors;
-  for (const part of document.querySelectorAll(".own")) part.textContent = collection.extractor ? "a picture" : "a file of vectors";
+  at("file").accept = collection.takes_pictures ? `.jpg,.jpeg,.png,.webp,${vectors}` : vectors;
+  for (const part of document.querySelectorAll(".own")) part.textContent = collection.takes_pictures ? "a picture" : "a file of vectors";
   if (main() !== "encrypted") {
     at("promise").textContent = `The server finds similar ${noun()} of its collection and cannot be sure what you are looking for.`;
     at("stays").textContent = "Your choice never leaves this computer: only a blurred or partly random form of it does.";
