@@ -92,7 +92,7 @@ function go(next) {
   render();
   if (next === "searching" || next === "results") scrollTo(0, 0);
   if (next === before && next === "chosen") return;  // the row was changed: its field keeps the focus
-  document.querySelector("main h1:not([hidden] *), main h2:not([hidden] *)")?.focus({preventScroll: true});
+  document.querySelector("main h2:not([hidden] *)")?.focus({preventScroll: true});
 }
 
 function render() {
@@ -205,7 +205,7 @@ function enlarge(i) {
   const match = matches[open], src = pictureOf(match);
   at("detail-title").textContent = `Match ${open + 1} of ${matches.length}`;
   at("large").replaceChildren(tile(src, nameOf(match), nameOf(match)), bar(match),
-                              element("figcaption", {}, line(match), element("span", {class: "small soft"}, match.id)));
+                              element("figcaption", {}, line(match), element("span", {class: "small soft"}, match.id === nameOf(match) ? "" : match.id)));
   at("from").hidden = !src;
   at("from").disabled = isSpent(main());
   at("from-price").textContent = !src ? "Its picture is not on this computer, so no search can start from it."
@@ -244,6 +244,7 @@ async function start() {
   const vectors = ".npy,.fvecs,.csv";
   at("file").accept = collection.takes_pictures ? `.jpg,.jpeg,.png,.webp,${vectors}` : vectors;
   for (const part of document.querySelectorAll(".own")) part.textContent = collection.takes_pictures ? "a picture" : "a file of vectors";
+  if (!collection.takes_pictures) at("stays").textContent = "Your file never leaves this computer. The key that opens the answer stays here, too.";
   if (main() !== "encrypted") {
     at("promise").textContent = `The server finds similar ${noun()} of its collection and cannot be sure what you are looking for.`;
     at("stays").textContent = "Your choice never leaves this computer: only a blurred or partly random form of it does.";
