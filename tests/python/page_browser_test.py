@@ -103,13 +103,13 @@ class PageTest(BrowserTest):
         (self.folder / "red.png").write_bytes(png(COLOURS["red"], 5))
         np.save(self.folder / "queries.npy", vectors(5, 3)[0])
 
-    def start_page(self, collection, *options):
-        self.page = Page(self.service, collection, self.folder / "gallery", *options)
+    def start_page(self, collection, *options, pictures="gallery"):
+        self.page = Page(self.service, collection, pictures and self.folder / pictures, *options)
         self.addCleanup(self.page.stop)
         self.address = self.page.address
 
-    def open_page(self, collection):
-        self.start_page(collection)
+    def open_page(self, collection, **more):
+        self.start_page(collection, **more)
         self.assertEqual(self.page.file.stat().st_mode & 0o777, 0o600)
         self.open_address(self.page.file.as_uri())
         self.assertFalse(self.page.file.exists(), "the redirect file is left")
@@ -195,19 +195,24 @@ class PageTest(BrowserTest):
             self.assertEqual(self.browser.value_of("window.status_"), wanted, name)
 
     def test_encrypted_finds_the_exact_nearest_and_spends_nothing(self):
-        self.open_page("plain")
+        self.open_page("plain", pictures=None)
         items, queries = vectors(1200, 1)[0], vectors(5, 3)[0]
         cosines = items @ queries[0] / np.linalg.norm(items, axis=1) / np.linalg.norm(queries[0])
         for _ in range(3):
             self.pick(self.folder / "queries.npy")
             self.assertFalse(self.browser.value_of("document.getElementById('other').checkVisibility()"))  # it has no other way
             self.search()
-            found = self.browser.value_of("[...document.querySelectorAll('#grid .name')].map(one => Number(one.innerText))")
+            found = self.browser.value_of("[...document.querySelectorAll('#grid .name')].map(one => Number(one.innerText.replace('thing ', '')))")
             said = self.browser.value_of("[...document.querySelectorAll('#grid .percent')].map(one => parseFloat(one.innerText))")
             self.assertEqual(len(set(found)), 8)
             # Items nearer to each other than the error of a score may change places.
             np.testing.assert_allclose(cosines[found], np.sort(cosines)[:-9:-1], atol=1e-3)
             np.testing.assert_allclose(said, 100 * cosines[found], atol=.7)
+            # Names and pictures are those of the payloads, which came with those of all items.
+            self.assertEqual(self.count("#grid img[src^='data:image/png']"), 8)
+            self.browser.click("#grid button")
+            self.assertIn("no search can start from it", self.text("#from-price"))
+            self.browser.press("Escape", 27)
             self.browser.click(".query > [data-do=another]")
         # Rule 7 of PRIVACY.md, section 9: a call that follows by itself could depend on what was decrypted.
         self.assertEqual(self.calls(), 3 * SEARCH)

@@ -1,5 +1,6 @@
 """A daemon and `privatemail page`, for the tests of the page."""
 
+import base64
 import json
 import os
 import pathlib
@@ -99,7 +100,10 @@ class Service:
             self.run("build", name)
             self.run("budget", "set", name, "--epsilon", epsilon, "--delta", "1e-3")
         self.run("collection", "create", "plain")
-        self.run("ingest", "plain", "--vectors", folder / "gallery.npy")
+        picture = "data:image/png;base64," + base64.b64encode(png(COLOURS["red"], 1)).decode()
+        (folder / "payloads.jsonl").write_text("".join(json.dumps({"name": f"thing {i}", "thumbnail": picture}) + "\n"
+                                                       for i in range(1200)), encoding="utf-8")
+        self.run("ingest", "plain", "--vectors", folder / "gallery.npy", "--payloads", folder / "payloads.jsonl")
         until = time.monotonic() + 60
         while subprocess.run([*self.command, "plan", "things"], capture_output=True, check=False).returncode:
             assert time.monotonic() < until, "the quality of the cells is not measured"
@@ -128,7 +132,8 @@ class Page:
     """`privatemail page` on one collection. A browser opens `file` first, or of a published port `entry`."""
 
     def __init__(self, service, collection, pictures, *options):
-        self.process = subprocess.Popen([*service.command, "page", "--collection", collection, "--pictures", pictures,
+        self.process = subprocess.Popen([*service.command, "page", "--collection", collection,
+                                         *(["--pictures", pictures] if pictures else []),
                                          *(options or ["--no-browser"])], stdout=subprocess.PIPE, text=True)
         told = json.loads(self.process.stdout.readline())
         self.address, self.file, self.entry = told["address"], pathlib.Path(told.get("file", "")), told.get("entry")

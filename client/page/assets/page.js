@@ -206,9 +206,9 @@ function enlarge(i) {
   at("detail-title").textContent = `Match ${open + 1} of ${matches.length}`;
   at("large").replaceChildren(tile(src, nameOf(match), nameOf(match)), bar(match),
                               element("figcaption", {}, line(match), element("span", {class: "small soft"}, match.id === nameOf(match) ? "" : match.id)));
-  at("from").hidden = !src;
+  at("from").hidden = !src || !collection.takes_pictures;
   at("from").disabled = isSpent(main());
-  at("from-price").textContent = !src ? "Its picture is not on this computer, so no search can start from it."
+  at("from-price").textContent = at("from").hidden ? "Nothing on this computer describes it, so no search can start from it."
     : main() === "encrypted" ? "Sends one more encrypted search. The server sees two searches, not that they are related."
       : `${priceOf(main())}. Two related searches reveal more than one.`;
   if (!at("detail").open) at("detail").showModal();
@@ -279,7 +279,7 @@ async function pick(file, name, src, follows = false) {
       + (follows ? "&follows=1" : ""), {method: "POST", body: file});
     if (query !== mine) return;
     mine.target = made.target;
-    if (!follows) render();
+    if (!follows || state === "chosen") render();
   } catch (error) {
     if (query === mine) fail(error);
   }
