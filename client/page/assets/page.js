@@ -90,6 +90,7 @@ function go(next) {
   const before = state;
   state = next;
   render();
+  document.querySelector("main").hidden = false;
   if (next === "searching" || next === "results") scrollTo(0, 0);
   if (next === before && next === "chosen") return;  // the row was changed: its field keeps the focus
   document.querySelector("main h2:not([hidden] *)")?.focus({preventScroll: true});
