@@ -35,7 +35,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Every search of the page that costs something costs this, whatever the picture.
+// The cost of each search that is charged; it does not depend on the picture.
 constexpr double kPageEpsilon = 2;
 constexpr double kPageDelta = 1e-5;     // of a joint query
 constexpr size_t kKeptTargets = 12;     // of the history
@@ -312,7 +312,7 @@ Page::Answer Page::Search(const std::shared_ptr<PickedTarget>& picked, Scheme sc
     match["picture"] = pictures_.contains(match["id"].get<std::string>());
   }
   const std::lock_guard lock(mutex_);
-  picked->answer = json.dump();
+  picked->answer = Line(json);
   picked->sent = response->results.front().sent;
   return Result{.json = HistoryEntry(*picked)};
 }

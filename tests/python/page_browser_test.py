@@ -144,7 +144,7 @@ class PageTest(BrowserTest):
         self.browser.click("#how summary")
         self.browser.wait_for("document.getElementById('bytes').textContent")
         drawn = self.browser.value_of("document.getElementById('noise').width * document.getElementById('noise').height")
-        sent = self.browser.value_of("fetch('sent?target=1').then(it => it.arrayBuffer()).then(it => { window.sent = it.byteLength }); 0")
+        self.browser.value_of("fetch('sent?target=1').then(it => it.arrayBuffer()).then(it => { window.sent = it.byteLength }); 0")
         self.browser.wait_for("window.sent")
         sent = self.browser.value_of("window.sent")
         self.assertGreaterEqual(drawn, sent)
@@ -158,7 +158,7 @@ class PageTest(BrowserTest):
         third = self.text("#large figcaption .small")
         self.browser.press("Escape", 27)
         self.browser.wait_for("!document.getElementById('detail').open")
-        self.assertTrue(self.browser.value_of("document.activeElement === document.querySelector('#grid li:nth-child(3) button')"))
+        self.browser.wait_for("document.activeElement === document.querySelector('#grid li:nth-child(3) button')")
         self.assertEqual(self.calls(), SEARCH)
         # The next search starts from it, with the picture of this computer.
         self.browser.press("Enter", 13, "\r")
@@ -257,14 +257,14 @@ class PageTest(BrowserTest):
         self.assertIn("Not enough of the allowance is left", self.text("[data-way=cells]"))
         self.assertEqual(self.service.charges("things"), [2, 2])
 
-    def test_server_that_stops_and_one_that_has_ended(self):
+    def test_server_that_stops_and_one_that_ends(self):
         self.open_page("colours")
         self.pick(self.folder / "red.png")
         self.service.daemon.send_signal(signal.SIGSTOP)
         self.browser.click("#search")
         self.wait_for_state("searching")
         self.assertEqual(self.count("#collection:disabled"), 1)
-        self.browser.drop("main", self.folder / "queries.npy")  # nothing else can be chosen meanwhile
+        self.browser.drop("main", self.folder / "queries.npy")  # is ignored
         self.service.daemon.send_signal(signal.SIGCONT)
         self.wait_for_state("results")
         self.assertEqual(self.count("#grid img[src^='picture?id=red%2F']"), 8)
@@ -277,8 +277,17 @@ class PageTest(BrowserTest):
         self.browser.click("[data-do=again]")
         self.wait_for_state("searching")
         self.wait_for_state("error")
+        url = self.browser.value_of("location.href")
+        self.browser.open(url)
+        self.wait_for_state("broken")
+        self.assertIn("It may be starting", self.text("#problem"))
+        self.browser.click("[data-do=again]")
+        self.wait_for_state("broken")
+        self.assertIn("UNAVAILABLE", self.browser.value_of("document.getElementById('problem').textContent"))
+
+    def test_program_that_has_ended(self):
+        self.open_page("colours")
         self.page.stop()
-        self.browser.click(".query > [data-do=another]")
         self.browser.choose_file("#file", self.folder / "red.png")
         self.wait_for_state("error")
         self.assertIn("This page has ended", self.text("#problem"))

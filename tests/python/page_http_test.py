@@ -9,10 +9,40 @@ import tempfile
 import threading
 import time
 import unittest
+from concurrent import futures
 
-from page_service import COLOURS, LOOPBACK, Between, Page, Service, png
+import grpc
+
+from page_service import COLOURS, LOOPBACK, Page, Service, png
 
 RED = png(COLOURS["red"], 5)
+
+
+class Between(grpc.GenericRpcHandler):
+    """A server before an insecure daemon, which records searches and may lose them."""
+
+    def __init__(self, daemon):
+        self.channel, self.searches, self.refuses = grpc.insecure_channel(daemon), [], False
+        self.server = grpc.server(futures.ThreadPoolExecutor(4))
+        self.server.add_generic_rpc_handlers((self,))
+        self.address = f"127.0.0.1:{self.server.add_insecure_port('127.0.0.1:0')}"
+        self.server.start()
+
+    def service(self, details):
+        def handle(request, context):
+            if details.method.endswith(("/SearchEncrypted", "/Retrieve")):
+                self.searches.append(request)
+                if self.refuses:
+                    context.abort(grpc.StatusCode.UNAVAILABLE, "leaving")
+            try:
+                yield from self.channel.unary_stream(details.method)(request)
+            except grpc.RpcError as error:
+                context.abort(error.code(), error.details())
+        return grpc.unary_stream_rpc_method_handler(handle)
+
+    def stop(self):
+        self.server.stop(None).wait()
+        self.channel.close()
 
 
 class PageHttpTest(unittest.TestCase):

@@ -8,9 +8,7 @@ import struct
 import subprocess
 import time
 import zlib
-from concurrent import futures
 
-import grpc
 import numpy as np
 
 COLOURS = {"blue": (20, 40, 220), "green": (30, 180, 40), "grey": (120, 120, 120), "red": (220, 30, 20),
@@ -41,33 +39,6 @@ def vectors(rows, seed=1):
     centres = 3 * np.random.default_rng(0).standard_normal((CLASSES, DIM))
     labels = np.arange(rows) % CLASSES
     return (centres[labels] + np.random.default_rng(seed).standard_normal((rows, DIM))).astype(np.float32), labels
-
-
-class Between(grpc.GenericRpcHandler):
-    """A server before an insecure daemon, which records searches and may lose them."""
-
-    def __init__(self, daemon):
-        self.channel, self.searches, self.refuses = grpc.insecure_channel(daemon), [], False
-        self.server = grpc.server(futures.ThreadPoolExecutor(4))
-        self.server.add_generic_rpc_handlers((self,))
-        self.address = f"127.0.0.1:{self.server.add_insecure_port('127.0.0.1:0')}"
-        self.server.start()
-
-    def service(self, details):
-        def handle(request, context):
-            if details.method.endswith(("/SearchEncrypted", "/Retrieve")):
-                self.searches.append(request)
-                if self.refuses:
-                    context.abort(grpc.StatusCode.UNAVAILABLE, "leaving")
-            try:
-                yield from self.channel.unary_stream(details.method)(request)
-            except grpc.RpcError as error:
-                context.abort(error.code(), error.details())
-        return grpc.unary_stream_rpc_method_handler(handle)
-
-    def stop(self):
-        self.server.stop(None).wait()
-        self.channel.close()
 
 
 class Service:

@@ -221,7 +221,8 @@ function fail(error) {
   const [title, text, canRetry] = problems[spent ? "SPENT" : error.code] ?? other;
   const box = at("problem");
   box.querySelector("h2").textContent = title;
-  box.querySelector("p").textContent = text;
+  box.querySelector("p").textContent = canRetry && query === null ? "It may be starting. Trying again tells it nothing about you." : text;
+  box.querySelector("details").open = title === other[0];
   box.querySelector(".bytes").textContent = `${error.code ?? "PAGE"}: ${error.message}`;
   at("retry").hidden = !canRetry;
   go(collection !== null && query !== null ? "error" : "broken");
@@ -306,7 +307,7 @@ async function search(scheme) {
 }
 
 const act = {
-  again: () => search(waiting?.scheme ?? main()),
+  again: () => query ? search(waiting?.scheme ?? main()) : start(),
   another() { query = waiting = null; at("file").value = ""; go("empty"); },
   stop() { waiting.abort(); waiting = null; go("chosen"); },
   previous: () => enlarge(open - 1),
