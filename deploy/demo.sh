@@ -103,7 +103,7 @@ demo: the daemon is stopped. To continue, start it again in this folder and quer
     --image $photos/held-back/lime/006.jpg ${model[*]} -k 8
 or search in the browser:
   $bin/client/privatemail --trust $trust --key-file $out/data/admin.key --state $out/state page --collection fruit \\
-    --pictures $photos/gallery ${model[*]} ${kept[*]}
+    --pictures $photos/gallery ${model[*]}
 Running deploy/demo.sh again deletes $out/data and $out/state.
 Both programs have --help; docs/guide.md continues where this demo ends.
 END

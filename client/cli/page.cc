@@ -102,22 +102,20 @@ absl::Status RunPage(const Context& context, const PageCommandOptions& options) 
 void AddPageCommand(CLI::App& app, Context& context) {
   const auto [page, options] = AddCommand(
       app, context, "page",
-      "Serve a web page on this machine, for you alone, and open it: pick a picture, see what a "
-      "query finds and costs, ask, and see what the server saw",
+      "Serve a web page on this machine, for you alone, and open it: drop a picture, see the most "
+      "similar ones, and what the server saw",
       &RunPage);
   page->add_option("--collection", options->page.collection,
                    "The collection to begin with; the first of the server if absent");
   page->add_option(
       "--pictures", options->page.pictures,
-      "The gallery's pictures on this machine, to show matches, and what a search that "
-      "hides nothing finds");
+      "The gallery's pictures on this machine, to show matches and to search from them");
   page->add_flag("--no-browser", options->no_browser, "Only name the file that opens the page");
   page->add_option("--published-port", options->published_port,
                    "In a container: listen on this port of every address and print the address "
                    "that opens the page once. Publish the port as the same one of 127.0.0.1")
       ->check(CLI::Range(1, 65535));
   AddExtractorOptions(page, &options->page.extractor);
-  AddFeaturesFolderOption(page, &options->page.extractor);
 }
 
 }  // namespace privatemail::client::cli

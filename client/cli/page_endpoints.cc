@@ -10,12 +10,9 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "client/cli/budget.h"
 #include "client/cli/collection.h"
-#include "client/cli/plan.h"
 #include "client/page/assets.h"
-#include "client/page/server_view.h"
 #include "client/planning/published_quality.h"
 #include "client/planning/query_plan.h"
 #include "client/schemes/encrypted/encrypted_client.h"
@@ -26,19 +23,23 @@
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/embedding/offered_schemes.h"
 #include "common/embedding/setting_names.h"
 #include "common/features/feature_extractor.h"
 #include "common/features/vector_file.h"
 #include "common/items/item_checks.h"
+#include "common/lattice/scores.h"
 
 namespace privatemail::client::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kEpsilons[] = {.1, .15, .25, .35, .5, .7, 1, 1.4, 2, 2.8, 4, 5.6, 8};
-constexpr double kPageDelta = 1e-5;  // of a joint query
-constexpr size_t kShownBytes = 256;  // of a request
+// The cost of each search that is charged; it does not depend on the picture.
+constexpr double kPageEpsilon = 2;
+constexpr double kPageDelta = 1e-5;     // of a joint query
+constexpr size_t kKeptTargets = 12;     // of the history
+constexpr size_t kKeptBytes = 1 << 26;  // of their files
 
 PageResponse ErrorResponse(const absl::Status& status) {
   const std::string code = absl::StatusCodeToString(status.code());
@@ -72,33 +73,6 @@ nlohmann::json FewestLeft(const std::vector<LedgerEntry>& entries, const client:
     fewest = std::min(fewest, left);
   }
   return fewest;
-}
-
-std::string Sentence(const Guarantee& guarantee) {
-  return absl::StrFormat(
-      "Hidden: %s. Every view of the server is at most e^%g = %.3g times as likely "
-      "with your target as with another%s (%s: %s). Queries about one target add up.",
-      guarantee.neighbours, guarantee.epsilon, std::exp(guarantee.epsilon),
-      guarantee.delta > 0 ? absl::StrFormat(", up to a probability of %g", guarantee.delta) : "",
-      guarantee.proven ? "proven" : "NOT a proven guarantee", guarantee.source);
-}
-
-std::string Sentence(const EncryptedGuarantee& guarantee) {
-  return absl::StrFormat(
-      "Hidden: everything about your target. The server computes on ciphertexts; the best known "
-      "attacks on them take about 2^%d calls of a lattice sieve or more (%s; %s). Nothing was "
-      "spent.",
-      guarantee.bits, guarantee.assumption, guarantee.source);
-}
-
-nlohmann::json SentJson(const std::string& request) {
-  return {{"bytes", request.size()},
-          {"hex", absl::BytesToHexString(absl::string_view(request).substr(0, kShownBytes))}};
-}
-
-// An answer without a picture of what was seen is still an answer.
-nlohmann::json OrNull(const absl::StatusOr<nlohmann::json>& seen) {
-  return seen.ok() ? *seen : nlohmann::json();
 }
 
 // Searches by encrypted need no build.
@@ -173,12 +147,6 @@ absl::StatusOr<std::shared_ptr<const Page::Opened>> Page::Shown(const PageReques
                                                     ": reload this one; nothing was spent"));
 }
 
-void Page::AddPictures(nlohmann::json* matches) const {
-  for (nlohmann::json& match : *matches) {
-    match["picture"] = pictures_.contains(match["id"].get<std::string>());
-  }
-}
-
 Page::Answer Page::Collections() const {
   PM_ASSIGN_OR_RETURN(const AdminClient server, client_->Admin());
   PM_ASSIGN_OR_RETURN(const v1::ListCollectionsResponse response, server.ListCollections());
@@ -196,43 +164,52 @@ Page::Answer Page::Open(const std::string& name) {
   PM_ASSIGN_OR_RETURN(opened->parameters, ReadParameters(opened->proto));
   opened->quality = QualityOf(opened->proto);
   const PublicParameters& parameters = opened->parameters;
-  nlohmann::json plans = nlohmann::json::array();
-  for (const double epsilon : kEpsilons) {
-    nlohmann::json row = {{"epsilon", epsilon}, {"cells", nullptr}};
-    if (opened->quality.ok()) {
-      const auto plan =
-          MakePlan(parameters, *opened->quality, static_cast<int64_t>(opened->proto.cells_items()),
-                   {.epsilon = epsilon});
-      if (plan.ok()) row["cells"] = PlanJson(*plan);
-    }
-    plans.push_back(std::move(row));
+  // The ways to search that work, with what they send, cost and find.
+  nlohmann::json ways = nlohmann::json::object();
+  const auto offers = [&, schemes = OfferedSchemes(parameters)](Scheme scheme) {
+    return std::find(schemes.begin(), schemes.end(), NameOf(scheme)) != schemes.end();
+  };
+  if (offers(Scheme::kEncrypted)) {
+    PM_ASSIGN_OR_RETURN(const EncryptedClient encrypted, EncryptedClient::Create(opened->proto));
+    const int delta = encrypted.delta();
+    ways["encrypted"] = {{"bytes", lattice::QueryChunkBytes(parameters.feature_dim, delta)},
+                         {"keys", lattice::KeysBytes(delta)}};
   }
-  const auto slots = static_cast<int64_t>(parameters.slot_labels.size());
-  const int64_t values = sizeof(float) * parameters.settings.embedding_dim;
-  constexpr int64_t kMatchBytes = 44;  // an id of 24 bytes, label, distance and their tags
+  if (opened->quality.ok()) {
+    const auto plan =
+        MakePlan(parameters, *opened->quality, static_cast<int64_t>(opened->proto.cells_items()),
+                 {.epsilon = kPageEpsilon});
+    if (plan.ok()) {
+      ways["cells"] = {{"epsilon", kPageEpsilon},
+                       {"delta", 0},
+                       {"finds", plan->prediction.fidelity.value},
+                       {"bytes", plan->bytes_down}};
+    }
+  }
+  if (offers(Scheme::kJoint)) {
+    const auto slots = static_cast<int64_t>(parameters.slot_labels.size());
+    const int64_t values = sizeof(float) * parameters.settings.embedding_dim;
+    constexpr int64_t kMatchBytes = 44;  // an id of 24 bytes, label, distance and their tags
+    ways["joint"] = {{"epsilon", kPageEpsilon},
+                     {"delta", kPageDelta},
+                     {"bytes", (slots + parameters.anchor_count) * values +
+                                   slots * SearchRequest().k * kMatchBytes}};
+  }
   nlohmann::json json = ToJson(opened->proto);
-  json["plans"] = std::move(plans);
+  json["ways"] = std::move(ways);
   json["no_cells"] = std::string(opened->quality.status().message());
-  json["joint_bytes"] = {
-      {"up", (slots + parameters.anchor_count) * values},
-      {"down", slots * SearchRequest().k * kMatchBytes + parameters.anchor_count * values}};
-  json["joint_delta"] = kPageDelta;
-  json["pictures"] = !pictures_.empty();
-  std::shared_future<Gallery> former;  // its destructor waits, so after the lock is gone
+  PM_ASSIGN_OR_RETURN(const auto built_in, MakeBuiltInExtractor());
+  const bool takes_pictures = parameters.extractor == built_in->identity() ||
+                              OnnxOptionsOf(parameters.extractor).has_value();
+  json["takes_pictures"] = takes_pictures;
+  json["samples"] = nlohmann::json::array();
+  const size_t count = pictures_.size();
+  for (const size_t twelfths : {1, 5, 9}) {  // of different classes, if there are some
+    if (count < 3 || !takes_pictures) break;
+    json["samples"].push_back(std::next(pictures_.begin(), twelfths * count / 12)->first);
+  }
   const std::lock_guard lock(mutex_);
   opened_ = opened;
-  // Another model than before gives other features.
-  if (!pictures_.empty() && (!gallery_.valid() || gallery_extractor_ != parameters.extractor)) {
-    ExtractorOptions extractor = options_.extractor;
-    extractor.collection = gallery_extractor_ = parameters.extractor;
-    *std::exchange(gallery_cancelled_, std::make_shared<std::atomic<bool>>()) = true;
-    extractor.cancelled = [cancelled = gallery_cancelled_] { return cancelled->load(); };
-    former = std::move(gallery_);
-    gallery_ = std::async(std::launch::async, [folder = options_.pictures, extractor]() -> Gallery {
-                 PM_ASSIGN_OR_RETURN(LocalGallery gallery, LocalGallery::Create(folder, extractor));
-                 return std::make_shared<const LocalGallery>(std::move(gallery));
-               }).share();
-  }
   return Result{.json = std::move(json)};
 }
 
@@ -249,125 +226,139 @@ Page::Answer Page::Budget(const PageRequest& request) const {
   PM_ASSIGN_OR_RETURN(const auto changes, ledger->History(uuid));
   report.json["history"] = nlohmann::json::array();
   for (const LedgerChange& change : changes) report.json["history"].push_back(ToJson(change));
-  for (const double epsilon : kEpsilons) {
-    report.json["queries_left"].push_back({{"cells", FewestLeft(entries, {epsilon, 0})},
-                                           {"joint", FewestLeft(entries, {epsilon, kPageDelta})}});
-  }
+  report.json["uses_left"] = {{"cells", FewestLeft(entries, {kPageEpsilon, 0})},
+                              {"joint", FewestLeft(entries, {kPageEpsilon, kPageDelta})}};
   return report;
 }
 
 Page::Answer Page::Pick(const PageRequest& request) {
   const std::lock_guard working(work_);
+  const auto start = std::chrono::steady_clock::now();
   PM_ASSIGN_OR_RETURN(const auto opened, Shown(request));
   const PublicParameters& parameters = opened->parameters;
   const std::string name = OptionOf(request, "name");
-  QueryTarget target{.target = {.name = name}};
-  const auto start = std::chrono::steady_clock::now();
+  auto picked = std::make_shared<PickedTarget>(
+      PickedTarget{.collection = opened,
+                   .target = {.name = name},
+                   .follows = !OptionOf(request, "follows").empty()});
   if (IsVectorFile(name)) {
-    PM_ASSIGN_OR_RETURN(target.target.features, RowOfFile(request, name, parameters));
+    PM_ASSIGN_OR_RETURN(picked->target.features, RowOfFile(request, name, parameters));
   } else {
     ExtractorOptions settings = options_.extractor;
     settings.collection = parameters.extractor;
     PM_ASSIGN_OR_RETURN(const auto extractor, CreateExtractor(settings));
     PM_RETURN_IF_ERROR(CheckExtractor(parameters, extractor->identity()));
-    PM_ASSIGN_OR_RETURN(target.target.features, extractor->ExtractBytes(name, request.body));
+    PM_ASSIGN_OR_RETURN(picked->target.features, extractor->ExtractBytes(name, request.body));
+    picked->picture = request.body;
   }
-  target.features_ms =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  // A search begins at once, so its time must not show how long the picture took.
+  if (picked->follows) {
+    TargetOptions one_image;
+    one_image.images = {name};
+    WaitForDeparture(one_image, start);
+  }
   const std::lock_guard lock(mutex_);
-  picked_ = {picked_.number + 1, opened, std::move(target)};
-  return Result{.json = {{"target", picked_.number},
-                         {"features", parameters.feature_dim},
-                         {"milliseconds", picked_.target.features_ms}}};
+  picked->number = ++last_number_;
+  std::erase_if(picked_, [](const auto& one) { return one->answer.empty(); });
+  picked_.push_back(picked);
+  size_t bytes = 0, kept = 0;
+  while (kept < std::min(picked_.size(), kKeptTargets) &&
+         (kept == 0 || bytes + picked_.rbegin()[kept]->picture.size() <= kKeptBytes)) {
+    bytes += picked_.rbegin()[kept++]->picture.size();
+  }
+  picked_.erase(picked_.begin(), picked_.end() - static_cast<std::ptrdiff_t>(kept));
+  return Result{.json = {{"target", picked->number}, {"features", parameters.feature_dim}}};
 }
 
+std::shared_ptr<Page::PickedTarget> Page::Picked(absl::string_view number) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& one : picked_) {
+    if (absl::StrCat(one->number) == number) return one;
+  }
+  return nullptr;
+}
+
+// Waits for the query that the user has stopped waiting for.
 Page::Answer Page::Ask(const PageRequest& request) {
-  const std::unique_lock working(work_, std::try_to_lock);
-  if (!working.owns_lock()) {
-    return absl::AlreadyExistsError("a query or features are being computed: wait for them");
-  }
+  const std::lock_guard working(work_);
   PM_ASSIGN_OR_RETURN(const auto shown, Shown(request));
-  PickedTarget picked;
-  {
-    const std::lock_guard lock(mutex_);
-    picked = picked_;
-  }
   const nlohmann::json asked = nlohmann::json::parse(request.body);
-  if (picked.number == 0 || asked.at("target").get<int64_t>() != picked.number ||
-      picked.collection->proto.fingerprint() != shown->proto.fingerprint()) {
+  const auto picked = Picked(absl::StrCat(asked.at("target").get<int64_t>()));
+  if (picked == nullptr || picked->collection->proto.fingerprint() != shown->proto.fingerprint()) {
     return absl::InvalidArgumentError("pick the picture or row again; nothing was spent");
   }
-  return Search(picked, asked);
-}
-
-Page::Answer Page::Search(const PickedTarget& picked, const nlohmann::json& asked) const {
-  const Opened& opened = *picked.collection;
   const auto chosen = kSchemeNames.find(asked.at("scheme").get<std::string>());
   if (chosen == kSchemeNames.end()) {
     return FieldError("scheme", JoinNames(kSchemeNames), asked.at("scheme").dump());
   }
-  SearchRequest request{.collection = opened.proto.name(),
-                        .targets = {picked.target.target},
-                        .scheme = chosen->second,
-                        .fingerprint = opened.proto.fingerprint(),
-                        .with_payloads = asked.at("payloads").get<bool>()};
-  std::optional<QueryPlan> plan;
-  if (request.scheme != Scheme::kEncrypted) request.epsilon = asked.at("epsilon").get<double>();
-  if (request.scheme == Scheme::kJoint) {
-    request.delta = kPageDelta;
-    request.with_alignment = true;
-  } else if (request.scheme == Scheme::kCells) {
-    PM_RETURN_IF_ERROR(opened.quality.status());
-    PM_ASSIGN_OR_RETURN(plan, MakePlan(opened.parameters, *opened.quality,
-                                       static_cast<int64_t>(opened.proto.cells_items()),
-                                       {.epsilon = *request.epsilon}));
-    request.partition = plan->cost.partition;
-    request.items = plan->items;
-  }
-  PM_ASSIGN_OR_RETURN(const SearchResponse response, client_->Search(request, Warn));
-  const SearchResult& result = response.results.front();
-  nlohmann::json json = ToJson(response, request.collection, 0);
-  AddPictures(&json["matches"]);
-  json["timings"]["features_ms"] = picked.target.features_ms;
-  json["sentence"] =
-      result.guarantee.has_value() ? Sentence(*result.guarantee) : Sentence(*result.encryption);
-  if (!result.sent.empty()) json["sent"] = SentJson(result.sent);
-  if (result.joint.has_value()) {
-    json["seen"] =
-        OrNull(RowsSeen(*result.joint, {.epsilon = *request.epsilon, .delta = *request.delta}));
-  } else if (result.cells.has_value()) {
-    json["seen"] =
-        OrNull(CellsSeen(*result.cells, picked.target.target.features, plan->cost, plan->cells));
-  }
-  return Result{.json = std::move(json)};
+  return Search(picked, chosen->second);
 }
 
-// Null until the features of the gallery are computed.
-Page::Answer Page::Nearest(const PageRequest& request) const {
-  PM_RETURN_IF_ERROR(Shown(request).status());
-  std::shared_future<Gallery> computed;
-  QueryTarget target;
-  {
-    const std::lock_guard lock(mutex_);
-    computed = gallery_;
-    target = picked_.target;
-    if (OptionOf(request, "target") != absl::StrCat(picked_.number)) {
-      return absl::FailedPreconditionError("another target has been picked since");
-    }
+Page::Answer Page::Search(const std::shared_ptr<PickedTarget>& picked, Scheme scheme) {
+  const Opened& opened = *picked->collection;
+  SearchRequest request{.collection = opened.proto.name(),
+                        .targets = {picked->target},
+                        .scheme = scheme,
+                        .fingerprint = opened.proto.fingerprint(),
+                        .with_payloads = pictures_.empty()};
+  if (scheme != Scheme::kEncrypted) request.epsilon = kPageEpsilon;
+  if (scheme == Scheme::kJoint) {
+    request.delta = kPageDelta;
+  } else {
+    ++request.k;  // ranked here: the page leaves out the picture itself
   }
-  using std::chrono_literals::operator""ms;
-  if (!computed.valid() || target.target.features.size() == 0 ||
-      computed.wait_for(0ms) != std::future_status::ready) {
-    return Result{};
+  if (scheme == Scheme::kCells) {
+    PM_RETURN_IF_ERROR(opened.quality.status());
+    PM_ASSIGN_OR_RETURN(
+        const QueryPlan plan,
+        MakePlan(opened.parameters, *opened.quality,
+                 static_cast<int64_t>(opened.proto.cells_items()), {.epsilon = kPageEpsilon}));
+    request.partition = plan.cost.partition;
+    request.items = plan.items;
   }
-  const Gallery& gallery = computed.get();
-  PM_RETURN_IF_ERROR(gallery.status());
+  // Asking again after an error sends the identical bytes, if any were sent.
+  const std::pair<int64_t, Scheme> search = {picked->number, scheme};
+  absl::StatusOr<SearchResponse> response = absl::NotFoundError("");
+  if (std::exchange(unanswered_, search) == search) response = client_->Retry(Warn);
+  if (absl::IsNotFound(response.status())) response = client_->Search(request, Warn);
+  PM_RETURN_IF_ERROR(response.status());
+  unanswered_ = {};
+  nlohmann::json json = ToJson(*response, request.collection, 0);
+  for (nlohmann::json& match : json["matches"]) {
+    match["picture"] = pictures_.contains(match["id"].get<std::string>());
+  }
+  const std::lock_guard lock(mutex_);
+  picked->answer = Line(json);
+  picked->sent = response->results.front().sent;
+  return Result{.json = HistoryEntry(*picked)};
+}
+
+// A target with its answer. Private.
+nlohmann::json Page::HistoryEntry(const PickedTarget& picked) {
+  return {{"target", picked.number},
+          {"name", picked.target.name},
+          {"picture", !picked.picture.empty()},
+          {"follows", picked.follows},
+          {"features", picked.target.features.size()},
+          {"sent", picked.sent.size()},
+          {"answer", nlohmann::json::parse(picked.answer)}};
+}
+
+Page::Answer Page::History(const PageRequest& request) const {
+  PM_ASSIGN_OR_RETURN(const auto opened, Shown(request));
   nlohmann::json list = nlohmann::json::array();
-  for (const ReportImage& image :
-       (*gallery)->Nearest(target.target.features, SearchRequest().k, {})) {
-    list.push_back({{"id", image.caption}, {"picture", pictures_.contains(image.caption)}});
+  const std::lock_guard lock(mutex_);
+  for (const auto& one : picked_) {
+    const bool shown = one->collection->proto.fingerprint() == opened->proto.fingerprint();
+    if (shown && !one->answer.empty()) list.push_back(HistoryEntry(*one));
   }
   return Result{.json = std::move(list)};
+}
+
+Page::Answer Page::Forget() {
+  const std::lock_guard lock(mutex_);
+  picked_.clear();
+  return Result{};
 }
 
 // Only listed ids have a path, so no id leads anywhere else; nor does a link that was made since.
@@ -382,6 +373,14 @@ PageResponse Page::Picture(const std::string& id) const {
   return {200, TypeOf(found->second), *std::move(bytes)};
 }
 
+PageResponse Page::File(const PageRequest& request) const {
+  const auto picked = Picked(OptionOf(request, "target"));
+  if (picked == nullptr) return ErrorResponse(absl::NotFoundError("it is forgotten"));
+  if (request.path == "target") return {200, TypeOf(picked->target.name), picked->picture};
+  const std::lock_guard lock(mutex_);
+  return {200, "application/octet-stream", picked->sent};
+}
+
 PageResponse Page::Respond(const PageRequest& request) {
   const bool post = request.method == "POST";
   if (const auto asset = kPageAssets.find(request.path); asset != kPageAssets.end() && !post) {
@@ -392,17 +391,19 @@ PageResponse Page::Respond(const PageRequest& request) {
     if (post) {
       if (request.path == "api/target") return Pick(request);
       if (request.path == "api/ask") return Ask(request);
+      if (request.path == "api/forget") return Forget();
     } else {
       if (request.path == "api/collections") return Collections();
       if (request.path == "api/collection") return Open(name);
       if (request.path == "api/budget") return Budget(request);
-      if (request.path == "api/nearest") return Nearest(request);
+      if (request.path == "api/history") return History(request);
       if (request.path == "api/details") return CollectionInfo(context_, name);
     }
     return absl::NotFoundError("there is no such page");
   };
   try {
     if (request.path == "picture" && !post) return Picture(OptionOf(request, "id"));
+    if (request.path == "target" || request.path == "sent") return File(request);
     const Answer found = answer();
     if (!found.ok()) return ErrorResponse(found.status());
     return {200, "application/json", Line(found->json)};

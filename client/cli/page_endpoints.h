@@ -3,12 +3,14 @@
 #define PRIVATEMAIL_CLIENT_CLI_PAGE_ENDPOINTS_H_
 
 #include <cstdint>
-#include <future>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "client/cli/command.h"
@@ -30,14 +32,12 @@ struct PageOptions {
 
 // One user's page. Held by the client; sees targets. Thread-safe; one query at a time.
 //
-// Privacy: the calls to the server are those of `privatemail query`, joint ones with --report.
-// - A picked target stays in this process; nothing is sent until Ask. Plans are computed from what
-//   was fetched when the collection was opened.
-// - Releases for comparison have public targets (dummies, centroids of cells) and are drawn once
-//   the answer is there. They are neither sent nor saved, and cost nothing: they tell nothing about
-//   the target even if someone saw them.
-// - Pictures come from the folder alone. A picture fetched from a payload's address would tell its
-//   host the class.
+// Privacy: the calls to the server are those of `privatemail query`.
+// - A picked target stays in this process, with its answer, until it is forgotten; nothing is sent
+//   until Ask. Ways to search are described from what was fetched when the collection was opened.
+// - Asking again after an error sends the identical bytes.
+// - Pictures come from the folder, or from payloads that were fetched for all items. A picture that
+//   is fetched for a match would tell its host what was found.
 class Page {
  public:
   // Errors of SearchClient::Connect and ListImageFolder.
@@ -54,9 +54,12 @@ class Page {
   struct PickedTarget {
     int64_t number = 0;
     std::shared_ptr<const Opened> collection;
-    QueryTarget target;
+    SearchTarget target;
+    bool follows = false;      // it is a match of another search
+    std::string picture = {};  // the file; empty for a vector
+    std::string answer = {};   // JSON text; empty: not yet, guarded by mutex_
+    std::string sent = {};     // the message, guarded by mutex_
   };
-  using Gallery = absl::StatusOr<std::shared_ptr<const LocalGallery>>;
   using Answer = absl::StatusOr<Result>;
 
   Page(const Context& context, PageOptions options, std::unique_ptr<SearchClient> client)
@@ -67,24 +70,26 @@ class Page {
   Answer Budget(const PageRequest& request) const;
   Answer Pick(const PageRequest& request);
   Answer Ask(const PageRequest& request);
-  Answer Search(const PickedTarget& picked, const nlohmann::json& asked) const;
-  Answer Nearest(const PageRequest& request) const;
+  Answer Search(const std::shared_ptr<PickedTarget>& picked, Scheme scheme);
+  Answer History(const PageRequest& request) const;
+  Answer Forget();
+  static nlohmann::json HistoryEntry(const PickedTarget& picked);
+  std::shared_ptr<PickedTarget> Picked(absl::string_view number) const;  // null: it is forgotten
   // The collection that the asking tab shows. FAILED_PRECONDITION: another tab opened one since.
   absl::StatusOr<std::shared_ptr<const Opened>> Shown(const PageRequest& request) const;
   PageResponse Picture(const std::string& id) const;
-  void AddPictures(nlohmann::json* matches) const;
+  PageResponse File(const PageRequest& request) const;  // of a target, or what was sent for it
 
   const Context& context_;
   const PageOptions options_;
   const std::unique_ptr<SearchClient> client_;
   std::map<std::string, std::string> pictures_;  // canonical paths by id
-  std::mutex work_;                              // held while features are computed or a query runs
-  mutable std::mutex mutex_;                     // guards the following
+  std::mutex work_;  // held while features are computed or a query runs; guards the following
+  std::optional<std::pair<int64_t, Scheme>> unanswered_;  // the last target, if its search failed
+  mutable std::mutex mutex_;                              // guards the following
   std::shared_ptr<const Opened> opened_;
-  PickedTarget picked_;
-  std::string gallery_extractor_;
-  std::shared_ptr<std::atomic<bool>> gallery_cancelled_ = std::make_shared<std::atomic<bool>>();
-  std::shared_future<Gallery> gallery_;
+  std::deque<std::shared_ptr<PickedTarget>> picked_;  // oldest first
+  int64_t last_number_ = 0;
 };
 
 }  // namespace privatemail::client::cli

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -85,6 +86,8 @@ bool MayNeedQuality(const SearchRequest& request) {
   return !request.items.has_value() && request.scheme.value_or(Scheme::kCells) == Scheme::kCells;
 }
 
+}  // namespace
+
 // A message, and what came of it.
 struct Exchange {
   size_t first = 0, count = 0;  // targets
@@ -92,17 +95,26 @@ struct Exchange {
   std::optional<SearchAnswer> answer = std::nullopt;
 };
 
+// The part of one search that Retry needs.
+struct Attempt {
+  std::optional<SearchRequest> request = {};  // a copy that `scheme` refers to
+  std::unique_ptr<SchemeSearch> scheme = {};
+  std::unique_ptr<SearchRecord> record = {};
+  LastSearch saved = {};  // as of the last message
+  bool is_saved = false;
+  SearchResponse response = {};
+  std::vector<Exchange> exchanges = {};
+};
+
+namespace {
+
 // The state that the messages of one search share.
 struct Running {
   SchemeConnection& connection;
-  SchemeSearch& scheme;
   Ledger* ledger;  // null: nothing is charged
   std::string server;
   const std::string& state_folder;
-  SearchRecord& record;
-  LastSearch saved;  // as of the last message
-  bool is_saved = false;
-  SearchResponse& response;
+  Attempt& attempt;
   WarnFunction warn;
   Departures& departures;
   MemoryBudget memory;
@@ -124,10 +136,23 @@ absl::StatusOr<SearchAnswer> Send(SchemeConnection& connection, Departures& depa
   return answer;
 }
 
+absl::Status SendPrepared(Running& search, Exchange* exchange) {
+  Attempt& attempt = search.attempt;
+  google::protobuf::Message* message = exchange->prepared->message.get();
+  SearchResult& result = attempt.response.results[exchange->first];
+  absl::StatusOr<SearchAnswer> answer =
+      Send(search.connection, search.departures, attempt.response.parameters,
+           EntryOf(attempt.saved.scheme).can_resend, message, &result, search.warn);
+  if (attempt.request.has_value()) result.sent = message->SerializeAsString();
+  PM_ASSIGN_OR_RETURN(exchange->answer, std::move(answer));
+  return search.memory.Reserve(exchange->answer->memory);
+}
+
 // Charges, releases and sends one message. The result of its first target gets the figures.
 absl::Status ChargeAndSend(Running& search, Exchange* exchange) {
-  const std::string& uuid = search.response.parameters.collection_uuid;
-  SearchResult& result = search.response.results[exchange->first];
+  Attempt& attempt = search.attempt;
+  const std::string& uuid = attempt.response.parameters.collection_uuid;
+  SearchResult& result = attempt.response.results[exchange->first];
   const ChargeFunction charge = [&](const Guarantee& guarantee) -> absl::Status {
     if (search.ledger == nullptr) {
       return absl::InternalError("the scheme charges for a search that it said costs nothing");
@@ -139,7 +164,7 @@ absl::Status ChargeAndSend(Running& search, Exchange* exchange) {
   SecureBits bits;
   const Clock::time_point start = Clock::now();
   PM_ASSIGN_OR_RETURN(exchange->prepared,
-                      search.scheme.Prepare(exchange->first, exchange->count, charge, bits));
+                      attempt.scheme->Prepare(exchange->first, exchange->count, charge, bits));
   result.times.prepare_ms = MillisecondsSince(start);
   if (search.ledger != nullptr) {
     if (!result.guarantee.has_value()) {
@@ -147,14 +172,46 @@ absl::Status ChargeAndSend(Running& search, Exchange* exchange) {
     }
   }
   // Saved first, so that Explain shows the message even if no answer comes.
-  google::protobuf::Message* message = exchange->prepared->message.get();
-  search.saved.message = search.record.Add(*message);
-  PM_RETURN_IF_ERROR(SaveLastSearch(search.state_folder, search.saved));
-  search.is_saved = true;
-  PM_ASSIGN_OR_RETURN(exchange->answer,
-                      Send(search.connection, search.departures, search.response.parameters,
-                           EntryOf(search.saved.scheme).can_resend, message, &result, search.warn));
-  return search.memory.Reserve(exchange->answer->memory);
+  attempt.saved.message = attempt.record->Add(*exchange->prepared->message);
+  PM_RETURN_IF_ERROR(SaveLastSearch(search.state_folder, attempt.saved));
+  attempt.is_saved = true;
+  return SendPrepared(search, exchange);
+}
+
+// Decrypts or ranks the answers. Nothing is sent from here on, and nothing that was decrypted
+// decides what a server sees.
+// targets: of the request. not_taken: as for FailureOf.
+absl::Status ReadAnswers(Running& search, Departures::Search& departing, size_t targets,
+                         int64_t not_taken) {
+  Attempt& attempt = search.attempt;
+  for (const Exchange& one : attempt.exchanges) {
+    if (!one.answer.has_value()) continue;
+    departing.SetWork(attempt.scheme->WorkOf(*one.answer));
+    const std::optional<std::string> record = attempt.record->AddAnswer(*one.answer);
+    if (!record.has_value()) continue;
+    attempt.saved.message = *record;
+    const absl::Status saved = SaveLastSearch(search.state_folder, attempt.saved);
+    if (!saved.ok()) {
+      search.warn(absl::StrCat(saved.message(), ": `explain` shows no row table of it"));
+    }
+  }
+  std::vector<SearchResult>& all = attempt.response.results;
+  for (Exchange& one : attempt.exchanges) {
+    const auto results = absl::MakeSpan(all).subspan(one.first, one.count);
+    const Clock::time_point start = Clock::now();
+    absl::Status status = results.front().status;
+    if (status.ok()) {
+      status = attempt.scheme->Finish(*std::move(one.prepared), *one.answer, results);
+    }
+    for (SearchResult& result : results) result.status = status;
+    results.front().times.finish_ms = MillisecondsSince(start);
+  }
+  attempt.record->Complete(&all);
+  attempt.response.status = FailureOf(
+      all, targets, attempt.is_saved && EntryOf(attempt.response.scheme).can_resend, not_taken);
+  const bool none_answered =
+      std::all_of(all.begin(), all.end(), [](const auto& result) { return !result.status.ok(); });
+  return none_answered ? attempt.response.status : absl::OkStatus();
 }
 
 }  // namespace
@@ -168,6 +225,8 @@ struct SearchClient::Impl {
   }
 
   absl::Status CheckProcess() const;
+  void Keep(std::unique_ptr<Attempt> attempt);
+  std::unique_ptr<Attempt> TakeUnanswered();
 
   const pid_t process = ::getpid();
   const Transport transport;
@@ -175,6 +234,8 @@ struct SearchClient::Impl {
   const ClientLimits limits;
   Departures departures;
   std::map<Scheme, std::unique_ptr<SchemeConnection>> connections;  // not changed any more
+  std::mutex mutex;                                                 // guards the following
+  std::unique_ptr<Attempt> unanswered;                              // for Retry
 };
 
 absl::StatusOr<std::unique_ptr<SearchClient>> SearchClient::Connect(const SearchOptions& options) {
@@ -202,6 +263,19 @@ absl::Status SearchClient::Impl::CheckProcess() const {
       "multiprocessing.get_context(\"spawn\"))");
 }
 
+// Only a message that got no answer may be sent again.
+void SearchClient::Impl::Keep(std::unique_ptr<Attempt> attempt) {
+  const Exchange& only = attempt->exchanges.front();
+  if (!attempt->is_saved || only.answer.has_value()) return;
+  const std::lock_guard<std::mutex> lock(mutex);
+  unanswered = std::move(attempt);
+}
+
+std::unique_ptr<Attempt> SearchClient::Impl::TakeUnanswered() {
+  const std::lock_guard<std::mutex> lock(mutex);
+  return std::move(unanswered);
+}
+
 absl::Status SearchClient::WaitForDeparture() const {
   PM_RETURN_IF_ERROR(impl_->CheckProcess());
   return impl_->departures.Wait([this] { return impl_->transport.is_cancelled(); });
@@ -226,6 +300,7 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& given,
                                                     const WarnFunction& warn) {
   PM_RETURN_IF_ERROR(CheckTargetValues(given));
   PM_RETURN_IF_ERROR(WaitForDeparture());
+  impl_->TakeUnanswered();
   Departures::Search departing(impl_->departures);
 
   // Fetch what is public, and check the request. Up to the first charge a failure costs nothing.
@@ -233,7 +308,8 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& given,
       const v1::GetCollectionResponse published,
       impl_->transport.GetCollection(given.collection, {.quality = MayNeedQuality(given)}));
   PM_RETURN_IF_ERROR(CheckFingerprint(given, published));
-  SearchResponse response;
+  auto attempt = std::make_unique<Attempt>();
+  SearchResponse& response = attempt->response;
   PM_ASSIGN_OR_RETURN(response.parameters, ReadParameters(published));
   PM_ASSIGN_OR_RETURN(response.scheme, ResolveScheme(given, response.parameters));
   PM_RETURN_IF_ERROR(EntryOf(response.scheme).check_offered(published.name(), response.parameters));
@@ -257,10 +333,12 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& given,
                         ledger->ShowOperators(response.parameters.collection_uuid, server));
   }
   SchemeConnection& connection = *impl_->connections.at(response.scheme);
-  PM_ASSIGN_OR_RETURN(const std::unique_ptr<SchemeSearch> scheme,
-                      connection.Open(published, request));
+  const bool is_one = request.targets.size() == 1;
+  if (is_one) attempt->request = request;
+  PM_ASSIGN_OR_RETURN(attempt->scheme,
+                      connection.Open(published, is_one ? *attempt->request : request));
   PM_RETURN_IF_ERROR(CheckLastSearchWritable(impl_->state_folder, response.scheme));
-  const Expectation& expected = scheme->expectation();
+  const Expectation& expected = attempt->scheme->expectation();
   if (expected.cost.has_value() != (ledger != nullptr)) {
     return absl::InternalError("a scheme costs what the request allows to spend, and nothing else");
   }
@@ -277,23 +355,20 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& given,
 
   // Charge, release and send each message. No answer is read before all are sent: a message that
   // depended on an answer, in content or time, would reveal something about a target.
-  const std::unique_ptr<SearchRecord> searched = connection.NewRecord();
+  attempt->record = connection.NewRecord();
+  attempt->saved = {.scheme = response.scheme, .collection = published};
   Running search{.connection = connection,
-                 .scheme = *scheme,
                  .ledger = ledger.get(),
                  .server = server,
                  .state_folder = impl_->state_folder,
-                 .record = *searched,
-                 .saved = {.scheme = response.scheme, .collection = published},
-                 .response = response,
+                 .attempt = *attempt,
                  .warn = tell,
                  .departures = impl_->departures,
                  .memory = {"the answers of this search", impl_->limits.max_memory}};
-  std::vector<Exchange> exchanges;
   const auto share = static_cast<size_t>(expected.targets_per_message);
   if (ledger != nullptr) ledger->StartBatch(std::ssize(request.targets));
   for (size_t first = 0; first < request.targets.size(); first += share) {
-    Exchange& one = exchanges.emplace_back();
+    Exchange& one = attempt->exchanges.emplace_back();
     one.first = first;
     one.count = std::min(share, request.targets.size() - first);
     for (size_t i = 0; i < one.count; ++i) {
@@ -305,33 +380,35 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& given,
     if (EndsBatch(status) || (!status.ok() && !one.prepared.has_value())) break;
   }
   const int64_t not_taken = ledger == nullptr ? 0 : ledger->EndBatch();
-  for (const Exchange& one : exchanges) {
-    if (!one.answer.has_value()) continue;
-    departing.SetWork(scheme->WorkOf(*one.answer));
-    const std::optional<std::string> record = searched->AddAnswer(*one.answer);
-    if (!record.has_value()) continue;
-    search.saved.message = *record;
-    const absl::Status saved = SaveLastSearch(impl_->state_folder, search.saved);
-    if (!saved.ok()) tell(absl::StrCat(saved.message(), ": `explain` shows no row table of it"));
-  }
+  const absl::Status read = ReadAnswers(search, departing, request.targets.size(), not_taken);
+  if (read.ok()) return std::move(response);
+  if (is_one) impl_->Keep(std::move(attempt));
+  return read;
+}
 
-  // Finish: decrypt or rank. Nothing is sent from here on, and nothing that was decrypted decides
-  // what a server sees.
-  for (Exchange& one : exchanges) {
-    const auto results = absl::MakeSpan(response.results).subspan(one.first, one.count);
-    const Clock::time_point start = Clock::now();
-    absl::Status status = results.front().status;
-    if (status.ok()) status = scheme->Finish(*std::move(one.prepared), *one.answer, results);
-    for (SearchResult& result : results) result.status = status;
-    results.front().times.finish_ms = MillisecondsSince(start);
-  }
-  searched->Complete(&response.results);
-  response.status = FailureOf(response.results, request.targets.size(),
-                              search.is_saved && EntryOf(response.scheme).can_resend, not_taken);
-  const bool none_answered = std::all_of(response.results.begin(), response.results.end(),
-                                         [](const auto& result) { return !result.status.ok(); });
-  if (none_answered) return response.status;
-  return response;
+absl::StatusOr<SearchResponse> SearchClient::Retry(const WarnFunction& warn) {
+  PM_RETURN_IF_ERROR(WaitForDeparture());
+  std::unique_ptr<Attempt> attempt = impl_->TakeUnanswered();
+  if (attempt == nullptr) return absl::NotFoundError("no search waits for an answer");
+  Departures::Search departing(impl_->departures);
+  SearchResponse& response = attempt->response;
+  const WarnFunction tell = [&](const std::string& warning) {
+    response.warnings.push_back(warning);
+    if (warn) warn(warning);
+  };
+  Running search{.connection = *impl_->connections.at(response.scheme),
+                 .ledger = nullptr,
+                 .server = "",
+                 .state_folder = impl_->state_folder,
+                 .attempt = *attempt,
+                 .warn = tell,
+                 .departures = impl_->departures,
+                 .memory = {"the answers of this search", impl_->limits.max_memory}};
+  response.results.front().status = SendPrepared(search, &attempt->exchanges.front());
+  const absl::Status read = ReadAnswers(search, departing, /*targets=*/1, /*not_taken=*/0);
+  if (read.ok()) return std::move(response);
+  impl_->Keep(std::move(attempt));
+  return read;
 }
 
 absl::StatusOr<SearchResponse> SearchClient::Resend(const SearchTarget& given,

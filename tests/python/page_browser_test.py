@@ -1,4 +1,4 @@
-"""`privatemail page` in a browser: whole queries by mouse and by keyboard.
+"""`privatemail page` in a browser: whole searches by mouse and by keyboard.
 
 deploy/compose-test.sh runs PublishedPageTest with the page of a container.
 """
@@ -16,15 +16,20 @@ import numpy as np
 from browser import Browser, find_browser
 from page_service import COLOURS, LOOPBACK, Page, Service, png, vectors
 
+SEARCH = ["GetCollection", "SearchEncrypted"]
+
 
 @unittest.skipIf(find_browser() is None, "no browser is installed")
 class BrowserTest(unittest.TestCase):
     def setUp(self):
         self.browser = self.enterContext(Browser(find_browser()))
 
-    def open_address(self, url):
+    def wait_for_state(self, state):
+        self.browser.wait_for(f"document.getElementById('ask')?.classList.contains('{state}')")
+
+    def open_address(self, url, state="empty"):
         self.browser.open(url)
-        self.browser.wait_for("document.getElementById('budget')?.textContent")
+        self.wait_for_state(state)
 
     def text(self, selector):
         return self.browser.value_of(f"document.querySelector({json.dumps(selector)}).innerText")
@@ -32,13 +37,25 @@ class BrowserTest(unittest.TestCase):
     def count(self, selector):
         return self.browser.value_of(f"document.querySelectorAll({json.dumps(selector)}).length")
 
+    def focused(self):
+        return self.browser.value_of("document.activeElement.id || document.activeElement.className")
+
+    def wait_for_choice(self):
+        self.wait_for_state("chosen")
+        self.browser.wait_for("!document.getElementById('search').disabled")
+
     def pick(self, path):
         self.browser.choose_file("#file", path)
-        self.browser.wait_for("!document.getElementById('ask').disabled")
+        self.wait_for_choice()
 
-    def problem(self):
-        self.browser.wait_for("!document.getElementById('problem').hidden")
-        return self.text("#problem")
+    def search(self, button="#search"):
+        self.browser.click(button)
+        self.wait_for_state("results")
+
+    def search_another_way(self, name):
+        if self.count("#other[open]") == 0:
+            self.browser.click("#other summary")
+        self.search(f"[data-way={name}]")
 
     def check_quiet(self):
         for event in self.browser.events:
@@ -48,17 +65,21 @@ class BrowserTest(unittest.TestCase):
                 url = event["params"]["request"]["url"]
                 self.assertTrue(url.startswith((self.address, "file:", "blob:", "data:")), url)
 
-    def ask_published(self, entry, picture, kind):
-        """Asks for a picture by the page's one-time address, which works for this browser alone."""
+    def search_published(self, entry, picture, kind):
+        """Searches by class with the page's one-time address, which works for this browser alone."""
         self.address, _ = entry.split("/open?token=")
         self.open_address(entry)
-        self.browser.click("input[value=joint]")
         self.pick(picture)
-        self.browser.click("#ask")
-        self.browser.wait_for("!document.getElementById('answer').hidden")
-        self.browser.wait_for("document.querySelectorAll('#nearest img').length == 8")
-        self.assertGreaterEqual(self.text("#matches").count(kind), 4)
+        if self.count("[data-way=joint]"):
+            self.search_another_way("joint")
+        else:
+            self.search()
+        self.browser.wait_for("[...document.images].every(image => !image.src || image.complete && image.naturalWidth)")
+        self.assertEqual(self.count("#grid img"), 8)
+        self.assertGreaterEqual(self.count(f"#grid img[src^='picture?id={kind.replace('/', '%2F')}']"), 4)
         self.check_quiet()
+        self.browser.click("#operators")
+        self.browser.wait_for("document.getElementById('budget')?.innerText")
         spent = self.text("#budget")
         for url, said in ((entry, "address was used"), (entry.replace("127.0.0.1", "localhost"), "the header Host")):
             self.browser.open(url)
@@ -69,7 +90,7 @@ class BrowserTest(unittest.TestCase):
 @unittest.skipIf("PAGE_ENTRY" not in os.environ, "PAGE_ENTRY is not the one-time address of a page")
 class PublishedPageTest(BrowserTest):
     def test_answers(self):
-        spent = self.ask_published(os.environ["PAGE_ENTRY"], os.environ["PICTURE"], os.environ["KIND"])
+        spent = self.search_published(os.environ["PAGE_ENTRY"], os.environ["PICTURE"], os.environ["KIND"])
         self.assertIn(os.environ["SPENT"], spent)
 
 
@@ -79,17 +100,23 @@ class PageTest(BrowserTest):
         self.service = Service(self.folder)
         self.addCleanup(self.service.stop)
         super().setUp()
+        (self.folder / "red.png").write_bytes(png(COLOURS["red"], 5))
+        np.save(self.folder / "queries.npy", vectors(5, 3)[0])
 
-    def start_page(self, collection, *options):
-        self.page = Page(self.service, collection, self.folder / "gallery", *options)
+    def start_page(self, collection, *options, pictures="gallery"):
+        self.page = Page(self.service, collection, pictures and self.folder / pictures, *options)
         self.addCleanup(self.page.stop)
         self.address = self.page.address
 
-    def open_page(self, collection):
-        self.start_page(collection)
+    def open_page(self, collection, **more):
+        self.start_page(collection, **more)
         self.assertEqual(self.page.file.stat().st_mode & 0o777, 0o600)
         self.open_address(self.page.file.as_uri())
         self.assertFalse(self.page.file.exists(), "the redirect file is left")
+        self.opened = len(self.service.calls())
+
+    def calls(self):
+        return self.service.calls()[self.opened:]
 
     def check_quiet(self):
         super().check_quiet()
@@ -99,32 +126,67 @@ class PageTest(BrowserTest):
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         self.start_page("colours", "--published-port", str(port))
-        (self.folder / "red.png").write_bytes(png(COLOURS["red"], 5))
-        spent = self.ask_published(self.page.entry, self.folder / "red.png", "red/")
-        self.assertIn("Epsilon 2 of 5 is spent, in 1 release;", spent)
+        spent = self.search_published(self.page.entry, self.folder / "red.png", "red/")
+        self.assertIn("Epsilon 2 of 20 is spent, in 1 release;", spent)
 
-    def test_picture_by_mouse(self):
+    def test_sample_enlarge_search_from_a_match_and_reload(self):
         self.open_page("colours")
-        self.assertEqual(self.count("input[name=scheme]:disabled"), 2)  # it offers neither cells nor encrypted
-        (self.folder / "red.png").write_bytes(png(COLOURS["red"], 5))
-        self.browser.drop("#drop", self.folder / "red.png")
-        self.browser.wait_for("!document.getElementById('ask').disabled")
-        self.assertEqual(self.service.charges("colours"), [])
-        self.browser.click("#ask")
-        self.browser.wait_for("!document.getElementById('answer').hidden")
-        self.browser.wait_for("document.querySelectorAll('#nearest img').length == 8")
-        self.browser.wait_for("[...document.images].every(image => image.complete && image.naturalWidth)")
-        self.assertEqual(self.count("#matches img"), 8)
-        self.assertGreaterEqual(self.text("#matches").count("red/"), 4)
-        self.assertEqual(self.text("#nearest").count("red/"), 8)
-        self.assertIn("e^2 = 7.39 times", self.text("#sentence"))
-        self.assertIn("Epsilon 2 of 5 is spent, in 1 release;", self.text("#budget"))
-        self.assertIn("1 such query is left", self.text("#budget"))
-        # Releases to compare with are neither charged nor saved.
-        self.assertEqual((self.count(".sent circle.ring"), self.count(".compared circle.ring")), (1, 2))
-        self.assertEqual(self.service.charges("colours"), [2])
-        self.assertEqual(self.text("#bytes-title"), f"The request: {self.service.run('explain')['bytes']} bytes")
+        self.assertEqual(self.count("#samples img"), 3)
+        self.browser.click("#samples li:nth-child(3) button")
+        self.wait_for_choice()
+        self.assertEqual(self.calls(), [])
+        self.search()
+        self.browser.wait_for("[...document.images].every(image => !image.src || image.complete && image.naturalWidth)")
+        self.assertEqual(self.count("#grid img"), 8)
+        self.assertIn("The closest 8 of 84.", self.text("#summary"))
+        self.assertEqual(self.focused(), "found")
+        # Every byte that was sent is drawn.
+        self.browser.click("#how summary")
+        self.browser.wait_for("document.getElementById('bytes').textContent")
+        drawn = self.browser.value_of("document.getElementById('noise').width * document.getElementById('noise').height")
+        self.browser.value_of("fetch('sent?target=1').then(it => it.arrayBuffer()).then(it => { window.sent = it.byteLength }); 0")
+        self.browser.wait_for("window.sent")
+        sent = self.browser.value_of("window.sent")
+        self.assertGreaterEqual(drawn, sent)
+        self.assertGreater(sent, 10_000)
+        self.assertEqual(self.count("#know p"), 3)
+        # A match is enlarged, by mouse and keyboard, without a call.
+        self.browser.click("#grid li:nth-child(2) button")
+        self.browser.wait_for("document.getElementById('detail').open")
+        self.browser.press("ArrowRight", 39)
+        self.assertEqual(self.text("#detail-title"), "Match 3 of 8")
+        third = self.text("#large figcaption .small")
+        self.browser.press("Escape", 27)
+        self.browser.wait_for("!document.getElementById('detail').open")
+        self.browser.wait_for("document.activeElement === document.querySelector('#grid li:nth-child(3) button')")
+        self.assertEqual(self.calls(), SEARCH)
+        # The next search starts from it, with the picture of this computer.
+        self.browser.press("Enter", 13, "\r")
+        self.browser.wait_for("document.getElementById('detail').open")
+        self.browser.click("#from")
+        self.browser.wait_for("document.getElementById('summary').innerText.includes('Two related searches were made')")
+        self.assertEqual(self.calls(), 2 * SEARCH)
+        self.assertEqual(self.count(f"#grid img[src='picture?id={third.replace('/', '%2F')}']"), 0)  # not itself
+        found = self.text("#grid")
         self.check_quiet()
+        self.browser.open(self.browser.value_of("location.href"))
+        self.wait_for_state("results")
+        self.assertEqual((self.count("#history img"), self.text("#grid")), (2, found))
+        self.browser.click("#history li:nth-child(2) button")
+        self.assertNotIn("related", self.text("#summary"))
+        self.browser.click("[data-do=forget]")
+        self.wait_for_state("empty")
+        self.assertFalse(self.browser.value_of("document.querySelector('#history img')?.checkVisibility() ?? false"))
+        self.assertEqual(self.calls().count("SearchEncrypted"), 2)
+        self.assertEqual(self.service.charges("colours"), [])
+        self.check_quiet()
+
+    def test_dropped_picture(self):
+        self.open_page("colours")
+        self.browser.drop("#drop", self.folder / "red.png")
+        self.wait_for_choice()
+        self.search()
+        self.assertEqual(self.count("#grid img[src^='picture?id=red%2F']"), 8)
         # A link out of the folder is no picture of it.
         status = "fetch('picture?id=' + encodeURIComponent({})).then(answer => {{ window.status_ = answer.status }})"
         for name, wanted in (("red/02.png", 200), ("red/99.png", 404), ("../anchors/red/01.png", 404)):
@@ -133,92 +195,99 @@ class PageTest(BrowserTest):
             self.assertEqual(self.browser.value_of("window.status_"), wanted, name)
 
     def test_encrypted_finds_the_exact_nearest_and_spends_nothing(self):
-        self.open_page("plain")
-        schemes = {one: self.browser.value_of(f"document.querySelector('input[value={one}]').disabled")
-                   for one in ("encrypted", "cells", "joint")}
-        self.assertEqual(schemes, {"encrypted": False, "cells": True, "joint": True})
-        self.assertTrue(self.browser.value_of("document.querySelector('input[value=encrypted]').checked"))
-        self.assertTrue(self.browser.value_of("document.getElementById('epsilon').disabled"))
+        self.open_page("plain", pictures=None)
         items, queries = vectors(1200, 1)[0], vectors(5, 3)[0]
-        np.save(self.folder / "queries.npy", queries)
-        self.pick(self.folder / "queries.npy")
-        self.browser.click("#ask")
-        self.browser.wait_for("!document.getElementById('answer').hidden")
         cosines = items @ queries[0] / np.linalg.norm(items, axis=1) / np.linalg.norm(queries[0])
-        shown = self.browser.value_of("[...document.querySelectorAll('#matches li')].map(one => one.innerText.trim())")
-        found = [int(one.split()[0]) for one in shown]
-        self.assertEqual(len(set(found)), 8)
-        # Items nearer to each other than the error of a score may change places.
-        np.testing.assert_allclose(cosines[found], np.sort(cosines)[:-9:-1], atol=1e-3)
-        for row, said in zip(found, shown):
-            self.assertAlmostEqual(float(said.split()[-1]), cosines[row], delta=2e-3)
-        self.assertIn("Encrypted searches spend none.", self.text("#budget"))
-        self.assertIn("ring-LWE", self.text("#sentence"))
-        self.assertIn("The nearest of 1200 items", self.text("#facts"))
+        for _ in range(3):
+            self.pick(self.folder / "queries.npy")
+            self.assertFalse(self.browser.value_of("document.getElementById('other').checkVisibility()"))  # it has no other way
+            self.search()
+            found = self.browser.value_of("[...document.querySelectorAll('#grid .name')].map(one => Number(one.innerText.replace('thing ', '')))")
+            said = self.browser.value_of("[...document.querySelectorAll('#grid .percent')].map(one => parseFloat(one.innerText))")
+            self.assertEqual(len(set(found)), 8)
+            # Items nearer to each other than the error of a score may change places.
+            np.testing.assert_allclose(cosines[found], np.sort(cosines)[:-9:-1], atol=1e-3)
+            np.testing.assert_allclose(said, 100 * cosines[found], atol=.7)
+            # Names and pictures are those of the payloads, which came with those of all items.
+            self.assertEqual(self.count("#grid img[src^='data:image/png']"), 8)
+            self.browser.click("#grid button")
+            self.assertIn("no search can start from it", self.text("#from-price"))
+            self.browser.press("Escape", 27)
+            self.browser.click(".query > [data-do=another]")
+        # Rule 7 of PRIVACY.md, section 9: a call that follows by itself could depend on what was decrypted.
+        self.assertEqual(self.calls(), 3 * SEARCH)
         self.assertEqual(self.service.charges("plain"), [])
         self.check_quiet()
 
-    def test_nothing_is_sent_after_an_encrypted_answer_but_the_next_search(self):
-        """Rule 7 of PRIVACY.md, section 9: a call that follows by itself could depend on what was decrypted."""
-        self.open_page("plain")
-        np.save(self.folder / "queries.npy", vectors(5, 3)[0])
-        before = len(self.service.calls())
-        for _ in range(3):
-            self.pick(self.folder / "queries.npy")
-            self.browser.click("#ask")
-            self.browser.wait_for("!document.getElementById('answer').hidden")
-        search = ["GetCollection", "SearchEncrypted"]
-        self.assertEqual(self.service.calls()[before:], 3 * search)
-
-    def test_nothing_else_can_be_picked_while_a_query_runs(self):
-        self.open_page("colours")
-        for name in ("red", "blue"):
-            (self.folder / f"{name}.png").write_bytes(png(COLOURS[name], 5))
-        self.pick(self.folder / "red.png")
-        self.service.daemon.send_signal(signal.SIGSTOP)
-        self.browser.click("#ask")
-        self.browser.wait_for("document.getElementById('status').textContent == 'Asking…'")
-        self.assertEqual(self.count("#file:disabled, #row:disabled, #collection:disabled, #ask:disabled"), 4)
-        self.browser.drop("#drop", self.folder / "blue.png")
-        self.service.daemon.send_signal(signal.SIGCONT)
-        self.browser.wait_for("!document.getElementById('answer').hidden")
-        self.assertTrue(self.text("#picked").startswith("red.png"))
-        self.assertIn("read as red", self.text("#releases"))
-        self.browser.wait_for("!document.getElementById('file').disabled")
-        self.pick(self.folder / "blue.png")
-
-    def test_vectors_by_keyboard_until_the_budget_is_exhausted(self):
+    def test_vectors_by_keyboard_until_the_allowance_is_used_up(self):
         self.open_page("things")
-        rows, _ = vectors(1200, 1)
-        np.save(self.folder / "queries.npy", rows[:5])
         self.pick(self.folder / "queries.npy")
-        self.browser.value_of("document.activeElement.blur(); 0")
         at = []
-        while "ask" not in at:
+        while "search" not in at:
             self.browser.press("Tab", 9)
-            at.append(self.browser.value_of("document.activeElement.id || document.activeElement.value"))
+            at.append(self.focused())
             self.assertLess(len(at), 20, at)
             if at[-1] == "row":
                 self.browser.press("ArrowUp", 38)
                 self.browser.press("Enter", 13, "\r")
-                self.browser.wait_for("document.getElementById('picked').textContent.includes('row 1')")
-            if at[-1] == "joint":  # the default where encrypted is not offered
-                self.browser.press("ArrowUp", 38)
-                self.assertTrue(self.browser.value_of("document.querySelector('input[value=cells]').checked"))
-            if at[-1] == "epsilon":
-                before = self.text("#expect")
-                self.browser.press("ArrowRight", 39)
-                self.assertEqual(self.text("#epsilon-value"), "2.8")
-                self.assertNotEqual(self.text("#expect"), before)
-                self.browser.wait_for("!document.getElementById('ask').disabled")
-        self.assertEqual(at, ["collection", "file", "row", "joint", "epsilon", "payloads", "ask"])
-        self.browser.press(" ", 32, " ")
-        self.browser.wait_for("!document.getElementById('answer').hidden")
-        self.assertEqual(self.browser.value_of("document.activeElement.id"), "answer-title")
-        self.assertEqual(self.count("#matches li"), 8)
-        self.assertEqual((self.count(".sent .asked"), self.count(".compared .asked")), (1, 2))
-        self.browser.wait_for("document.getElementById('budget').textContent.includes('0 such queries are left')")
+                self.wait_for_choice()
+        self.assertEqual(at, ["row", "search"])
+        self.assertIn("Takes 40% of the allowance", self.text("#price"))
+        self.browser.press("Tab", 9)
+        self.browser.press("Tab", 9)
+        self.browser.press("Tab", 9)
+        self.browser.press("Enter", 13, "\r")
+        self.browser.wait_for("document.getElementById('other').open")
+        self.browser.press("Tab", 9)
+        self.assertIn("Takes 40% of the allowance · finds about ", self.text("[data-way=cells]"))
+        self.browser.press("Enter", 13, "\r")
+        self.wait_for_state("results")
+        self.assertEqual((self.count("#grid li"), self.service.charges("things")), (8, [2]))
+        self.assertIn("60% of your privacy allowance", self.text("#left"))
         self.check_quiet()
-        self.browser.click("#ask")
-        self.assertIn("RESOURCE_EXHAUSTED", self.problem())
-        self.assertEqual(self.service.charges("things"), [2.8])
+        self.service.run("query", "things", "--vectors", self.folder / "queries.npy", "--row", "0", "--scheme", "cells",
+                         "--epsilon", "2")
+        self.browser.click("[data-way=cells]")
+        self.wait_for_state("error")
+        self.assertIn("Your privacy allowance is used up", self.text("#problem"))
+        self.assertFalse(self.browser.value_of("document.getElementById('retry').checkVisibility()"))
+        self.browser.click("#history button")
+        self.wait_for_state("results")
+        self.assertTrue(self.browser.value_of("document.querySelector('[data-way=cells]').disabled"))
+        self.assertIn("Not enough of the allowance is left", self.text("[data-way=cells]"))
+        self.assertEqual(self.service.charges("things"), [2, 2])
+
+    def test_server_that_stops_and_one_that_ends(self):
+        self.open_page("colours")
+        self.pick(self.folder / "red.png")
+        self.service.daemon.send_signal(signal.SIGSTOP)
+        self.browser.click("#search")
+        self.wait_for_state("searching")
+        self.assertEqual(self.count("#collection:disabled"), 1)
+        self.browser.drop("main", self.folder / "queries.npy")  # is ignored
+        self.service.daemon.send_signal(signal.SIGCONT)
+        self.wait_for_state("results")
+        self.assertEqual(self.count("#grid img[src^='picture?id=red%2F']"), 8)
+        self.service.daemon.kill()
+        self.browser.click(".query > [data-do=another]")
+        self.pick(self.folder / "red.png")
+        self.browser.click("#search")
+        self.wait_for_state("error")
+        self.assertIn("The server did not answer", self.text("#problem"))
+        self.browser.click("[data-do=again]")
+        self.wait_for_state("searching")
+        self.wait_for_state("error")
+        url = self.browser.value_of("location.href")
+        self.browser.open(url)
+        self.wait_for_state("broken")
+        self.assertIn("It may be starting", self.text("#problem"))
+        self.browser.click("[data-do=again]")
+        self.wait_for_state("broken")
+        self.assertIn("UNAVAILABLE", self.browser.value_of("document.getElementById('problem').textContent"))
+
+    def test_program_that_has_ended(self):
+        self.open_page("colours")
+        self.page.stop()
+        self.browser.choose_file("#file", self.folder / "red.png")
+        self.wait_for_state("error")
+        self.assertIn("This page has ended", self.text("#problem"))

@@ -7,19 +7,53 @@ import re
 import subprocess
 import tempfile
 import threading
+import time
 import unittest
+from concurrent import futures
+
+import grpc
 
 from page_service import COLOURS, LOOPBACK, Page, Service, png
 
 RED = png(COLOURS["red"], 5)
 
 
+class Between(grpc.GenericRpcHandler):
+    """A server before an insecure daemon, which records searches and may lose them."""
+
+    def __init__(self, daemon):
+        self.channel, self.searches, self.refuses = grpc.insecure_channel(daemon), [], False
+        self.server = grpc.server(futures.ThreadPoolExecutor(4))
+        self.server.add_generic_rpc_handlers((self,))
+        self.address = f"127.0.0.1:{self.server.add_insecure_port('127.0.0.1:0')}"
+        self.server.start()
+
+    def service(self, details):
+        def handle(request, context):
+            if details.method.endswith(("/SearchEncrypted", "/Retrieve")):
+                self.searches.append(request)
+                if self.refuses:
+                    context.abort(grpc.StatusCode.UNAVAILABLE, "leaving")
+            try:
+                yield from self.channel.unary_stream(details.method)(request)
+            except grpc.RpcError as error:
+                context.abort(error.code(), error.details())
+        return grpc.unary_stream_rpc_method_handler(handle)
+
+    def stop(self):
+        self.server.stop(None).wait()
+        self.channel.close()
+
+
 class PageHttpTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory(prefix="privatemail_http_")))
-        cls.service = Service(cls.folder)
+        cls.service = Service(cls.folder, "--insecure")
         cls.addClassCleanup(cls.service.stop)
+        cls.between = Between(cls.service.address)
+        cls.addClassCleanup(cls.between.stop)
+        cls.service.command[2] = cls.between.address
 
     def setUp(self):
         self.page = Page(self.service, "colours", self.folder / "gallery")
@@ -51,9 +85,12 @@ class PageHttpTest(unittest.TestCase):
         self.assertEqual(answer.status, 200)
         return "digest=" + json.loads(body)["digest"]
 
-    def ask(self, inside, shown, scheme="joint", epsilon=2.):
-        _, picked = self.request("POST", f"{inside}api/target?name=red.png&{shown}", RED, **self.mine)
-        asked = {"target": json.loads(picked)["target"], "scheme": scheme, "epsilon": epsilon, "payloads": False}
+    def pick(self, inside, shown, more=""):
+        _, picked = self.request("POST", f"{inside}api/target?name=red.png&{shown}{more}", RED, **self.mine)
+        return json.loads(picked)["target"]
+
+    def ask(self, inside, shown, scheme="joint", target=None):
+        asked = {"target": target or self.pick(inside, shown), "scheme": scheme}
         answer, body = self.request("POST", f"{inside}api/ask?{shown}", json.dumps(asked).encode(), **self.mine)
         return answer.status, json.loads(body)
 
@@ -65,7 +102,7 @@ class PageHttpTest(unittest.TestCase):
 
     def test_query_stays_on_loopback(self):
         inside = self.enter()
-        for path in ("", "page.js", "api/collections"):
+        for path in ("", "page.js", "operators.html", "api/collections"):
             self.assertEqual(self.request("GET", inside + path, **self.mine)[0].status, 200, path)
         shown = self.open_collection(inside, "colours")
         peers, done = set(), threading.Event()
@@ -78,13 +115,13 @@ class PageHttpTest(unittest.TestCase):
         watcher.start()
         spent = len(self.service.charges("colours"))
         try:
-            status, answer = self.ask(inside, shown)
+            status, entry = self.ask(inside, shown)
         finally:
             done.set()
             watcher.join()
-        self.assertEqual((status, len(answer["matches"])), (200, 8))
-        self.assertEqual(answer["seen"]["releases"][0]["name"], "red")
-        self.assertEqual(answer["seen"]["releases"][0]["own"], sorted(COLOURS).index("red"))
+        self.assertEqual((status, len(entry["answer"]["matches"])), (200, 8))
+        _, sent = self.request("GET", f"{inside}sent?target={entry['target']}", **self.mine)
+        self.assertEqual(len(sent), self.service.run("explain")["bytes"])
         self.assertEqual(len(self.service.charges("colours")), spent + 1)
         self.assertIn("0100007F", peers)
         self.assertLessEqual(peers, LOOPBACK)
@@ -100,27 +137,57 @@ class PageHttpTest(unittest.TestCase):
     def test_tab_of_another_collection_spends_nothing(self):
         inside = self.enter()
         first = self.open_collection(inside, "colours")
-        _, picked = self.request("POST", f"{inside}api/target?name=red.png&{first}", RED, **self.mine)
-        target = json.loads(picked)["target"]
+        target = self.pick(inside, first)
         second = self.open_collection(inside, "things")
         spent = [len(self.service.charges(name)) for name in ("colours", "things")]
-        asked = {"target": target, "scheme": "joint", "epsilon": 2, "payloads": False}
+        asked = {"target": target, "scheme": "joint"}
         for method, path, body in (("POST", "api/ask?", json.dumps(asked).encode()), ("GET", "api/budget?", None),
                                    ("POST", "api/target?name=red.png&", RED),
-                                   ("GET", f"api/nearest?target={target}&", None)):
+                                   ("GET", "api/history?", None)):
             answer, said = self.request(method, inside + path + first, body, **self.mine)
             self.assertEqual(answer.status, 422, path)
             self.assertIn("another tab has opened collection things", json.loads(said)["error"]["message"])
         answer, said = self.request("POST", f"{inside}api/ask?{second}", json.dumps(asked).encode(), **self.mine)
         self.assertEqual(answer.status, 400)
         self.assertIn("pick the picture or row again", json.loads(said)["error"]["message"])
-        answer, _ = self.request("GET", f"{inside}api/nearest?target={target + 1}&{second}", **self.mine)
-        self.assertEqual(answer.status, 422)
         self.assertEqual([len(self.service.charges(name)) for name in ("colours", "things")], spent)
 
-    def test_targets_to_compare_with_are_independent_of_the_target(self):
-        """Else they would tell which class it is not. False alarms: (5/6)^60 = 2e-5."""
+    def test_search_from_a_match_leaves_at_a_whole_second(self):
+        """Its picture is read after the click, so that time must not show."""
         inside = self.enter()
         shown = self.open_collection(inside, "colours")
-        drawn = [[one["own"] for one in self.ask(inside, shown, epsilon=.05)[1]["seen"]["releases"]] for _ in range(30)]
-        self.assertTrue(any(own in others for own, *others in drawn), drawn)
+        began = time.monotonic()
+        self.pick(inside, shown, "&follows=1")
+        self.assertGreaterEqual(time.monotonic() - began, 1)
+
+    def test_history_keeps_the_last_searches_until_it_is_forgotten(self):
+        inside = self.enter()
+        shown = self.open_collection(inside, "colours")
+        asked = [self.ask(inside, shown, "encrypted")[1] for _ in range(13)]
+        self.pick(inside, shown)  # without a search
+        history = f"{inside}api/history?{shown}"
+        kept = json.loads(self.request("GET", history, **self.mine)[1])
+        self.assertEqual(kept, asked[-len(kept):])
+        self.assertEqual(len(kept), 11)
+        picture = f"{inside}target?target={asked[-1]['target']}"
+        self.assertEqual(self.request("GET", picture, **self.mine)[1], RED)
+        self.assertEqual(self.request("POST", f"{inside}api/forget?{shown}", b"", **self.mine)[0].status, 200)
+        self.assertEqual(json.loads(self.request("GET", history, **self.mine)[1]), [])
+        self.assertEqual(self.request("GET", picture, **self.mine)[0].status, 404)
+
+    def test_asking_again_after_an_error_sends_the_same_bytes_and_charges_once(self):
+        inside = self.enter()
+        shown = self.open_collection(inside, "colours")
+        for scheme in ("encrypted", "joint"):
+            spent = len(self.service.charges("colours"))
+            self.between.searches.clear()
+            target = self.pick(inside, shown)
+            for refuses, wanted in ((True, 503), (True, 503), (False, 200), (False, 200)):
+                self.between.refuses = refuses
+                status, _ = self.ask(inside, shown, scheme, target)
+                self.assertEqual(status, wanted)
+            *lost, answered, other = self.between.searches
+            self.assertGreaterEqual(len(lost), 2)
+            self.assertEqual(set(lost), {answered})
+            self.assertNotEqual(other, answered)  # a search after an answer is a new one
+            self.assertEqual(len(self.service.charges("colours")), spent + (2 if scheme == "joint" else 0))

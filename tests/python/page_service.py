@@ -1,5 +1,6 @@
 """A daemon and `privatemail page`, for the tests of the page."""
 
+import base64
 import json
 import os
 import pathlib
@@ -43,34 +44,37 @@ def vectors(rows, seed=1):
 class Service:
     """A daemon with a collection of pictures, "colours", one of vectors with cells, "things", and "plain" without anchors."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, *options):
         self.folder = folder
         self.daemon = subprocess.Popen([os.environ["PRIVATEMAILD"], "--data-dir", folder / "data", "--listen",
-                                        "127.0.0.1:0", "--log-level", "warning"], stdout=subprocess.PIPE, text=True)
+                                        "127.0.0.1:0", "--log-level", "warning", *options], stdout=subprocess.PIPE, text=True)
         told = []
         while not any(line.startswith("listening on ") for line in told):
             told.append(self.daemon.stdout.readline())
             assert told[-1], told
-        address, trust = (next(line.split()[-1] for line in told if line.startswith(word))
-                          for word in ("listening on ", "trust this server"))
-        self.command = [os.environ["PRIVATEMAIL"], "--server", address, "--trust", trust, "--key-file",
-                        folder / "data/admin.key", "--state", folder / "state", "--json"]
+        self.address = told[-1].split()[-1]
+        trust = [line.split()[-1] for line in told if line.startswith("trust this server")]
+        self.command = [os.environ["PRIVATEMAIL"], "--server", self.address, "--state", folder / "state", "--json",
+                        *(["--trust", trust[0], "--key-file", folder / "data/admin.key"] if trust else ["--insecure"])]
         write_pictures(folder / "anchors", range(1, 30, 4))
         write_pictures(folder / "gallery", range(2, 30, 2))
         os.symlink("/etc/hostname", folder / "gallery/red/99.png")
         for name, rows in (("anchors", vectors(100, 2)), ("gallery", vectors(1200, 1))):
             np.save(folder / f"{name}.npy", rows[0])
             np.save(folder / f"{name}_labels.npy", rows[1])
-        self.run("collection", "create", "colours", "--anchor-images", folder / "anchors")
+        self.run("collection", "create", "colours", "--anchor-images", folder / "anchors", "--with-encrypted")
         self.run("ingest", "colours", "--images", folder / "gallery", accept=(0, 3))
         self.run("collection", "create", "things", "--anchors", folder / "anchors.npy", "--anchor-labels",
                  folder / "anchors_labels.npy", "--cells", "8", "--publish-quality")
         self.run("ingest", "things", "--vectors", folder / "gallery.npy", "--labels", folder / "gallery_labels.npy")
-        for name in ("colours", "things"):
+        for name, epsilon in (("colours", "20"), ("things", "5")):
             self.run("build", name)
-            self.run("budget", "set", name, "--epsilon", "5", "--delta", "1e-3")
+            self.run("budget", "set", name, "--epsilon", epsilon, "--delta", "1e-3")
         self.run("collection", "create", "plain")
-        self.run("ingest", "plain", "--vectors", folder / "gallery.npy")
+        picture = "data:image/png;base64," + base64.b64encode(png(COLOURS["red"], 1)).decode()
+        (folder / "payloads.jsonl").write_text("".join(json.dumps({"name": f"thing {i}", "thumbnail": picture}) + "\n"
+                                                       for i in range(1200)), encoding="utf-8")
+        self.run("ingest", "plain", "--vectors", folder / "gallery.npy", "--payloads", folder / "payloads.jsonl")
         until = time.monotonic() + 60
         while subprocess.run([*self.command, "plan", "things"], capture_output=True, check=False).returncode:
             assert time.monotonic() < until, "the quality of the cells is not measured"
@@ -99,7 +103,8 @@ class Page:
     """`privatemail page` on one collection. A browser opens `file` first, or of a published port `entry`."""
 
     def __init__(self, service, collection, pictures, *options):
-        self.process = subprocess.Popen([*service.command, "page", "--collection", collection, "--pictures", pictures,
+        self.process = subprocess.Popen([*service.command, "page", "--collection", collection,
+                                         *(["--pictures", pictures] if pictures else []),
                                          *(options or ["--no-browser"])], stdout=subprocess.PIPE, text=True)
         told = json.loads(self.process.stdout.readline())
         self.address, self.file, self.entry = told["address"], pathlib.Path(told.get("file", "")), told.get("entry")

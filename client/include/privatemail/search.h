@@ -30,8 +30,9 @@ struct SearchOptions {
   ClientLimits limits = {};
 };
 
-// A connection to one server and a state folder. Held by the client; sees targets only while Search
-// and Resend run. Thread-safe; of the process that made it: a fork is refused.
+// A connection to one server and a state folder. Held by the client; sees targets only while Search,
+// Retry and Resend run, and until Retry is over. Thread-safe; of the process that made it: a fork
+// is refused.
 //
 // Privacy: what is sent, how much, when and how often depends on public sizes, on the server and on
 // the releases alone. All messages of a search are sent before the first answer is read, and the
@@ -56,6 +57,11 @@ class SearchClient {
   // DATA_LOSS: the server's answer is malformed, or the ledger does not match its witness.
   absl::StatusOr<SearchResponse> Search(const SearchRequest& request,
                                         const WarnFunction& warn = nullptr);
+
+  // Sends the message of the last search again, the identical bytes at no cost, if that search had
+  // one target and got no answer. The message stays in memory until the next search.
+  // NOT_FOUND: no message waits for an answer. Otherwise errors of Search.
+  absl::StatusOr<SearchResponse> Retry(const WarnFunction& warn = nullptr);
 
   // Sends the last release of cells or joint again at no cost; of joint k may differ.
   // target: no file names it. joint: its label, whose class's matches are read, or its features, by

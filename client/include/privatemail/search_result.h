@@ -3,7 +3,6 @@
 #define PRIVATEMAIL_SEARCH_RESULT_H_
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,9 +15,6 @@
 #include "privatemail/search_request.h"
 
 namespace privatemail::client {
-
-class CellScheme;
-class JointScheme;
 
 struct Match {
   std::string id;
@@ -89,7 +85,6 @@ struct JointResult {
   Matrix released;  // coordinates as the server aligns them
   Matrix aligned;   // mapped to the server's embedding
   Matrix server_anchors;
-  std::shared_ptr<const JointScheme> scheme;  // public; for comparison with other releases
 };
 
 // Results that cells alone has.
@@ -101,7 +96,6 @@ struct CellsResult {
   // e^epsilon / (e^epsilon + K - 1) for one of K cells. Absent when the request was sent again.
   std::optional<double> own_cell_probability;
   uint64_t items_version = 0;
-  std::shared_ptr<const CellScheme> scheme;  // public; for comparison with other releases
 };
 
 // The guarantee of encrypted searches: the server learns nothing of a target, under an assumption.
@@ -136,7 +130,7 @@ struct SearchResult {
   std::optional<LedgerEntry> ledger;             // after the charge
   SearchBytes bytes;
   SearchTimes times;
-  std::string sent;  // cells, joint: the message
+  std::string sent;  // the message; encrypted: of searches of one target only
   std::optional<JointResult> joint;
   std::optional<CellsResult> cells;
   std::optional<EncryptedResult> encrypted;

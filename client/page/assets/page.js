@@ -1,284 +1,359 @@
-import {cellPanels, drawCurve, element, rowPanels} from "./draw.js";
+import {at, call, counted, element, listCollections, openCollection} from "./common.js";
 
-const at = (id) => document.getElementById(id);
-const number = (value, digits = 3) => String(Number(value.toPrecision(digits)));
-const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
-const bytes = (count) => `${count.toLocaleString("en")} bytes`;
+// The schemes in everyday words. know: what the server can and cannot know.
+const schemes = {
+  encrypted: {
+    title: "Encrypted", button: "Search",
+    found: (n, of) => `The closest ${n} of ${of}. The server does not know which.`,
+    described: "They are encrypted with a key that stays here.",
+    step: "Your computer encrypts a description, the server compares it without reading it, and your computer opens the answer.",
+    seen: "Any other choice makes bytes of the same size that look just as random. The server compares them with everything that it has.",
+    know: ["It knows that you searched, when and how often, and in which collection.",
+           "It cannot know your choice, what was found, or which match you open.",
+           "Even a dishonest server learns nothing more: at worst it sends you a wrong answer."],
+  },
+  cells: {
+    title: "Cells", button: "Search by cells",
+    text: "The server sees a group that is chosen partly at random, and sends that group. Your computer picks the best ones.",
+    price: ({finds}) => `finds about ${Math.round(8 * finds)} of the 8 closest`,
+    found: (n, of, way) => `Found by cells among ${of}: about ${Math.round(8 * (way?.finds ?? 0))} of 8 are the closest of all.`,
+    described: "They choose a group, partly at random.",
+    step: "Your computer chooses a group partly at random, the server sends it, and your computer picks the best ones.",
+    seen: "The number of a group. Your choice makes its own group likelier, but any group may be drawn.",
+    know: ["It knows that you searched, when and how often, and one group that was chosen partly at random.",
+           "It cannot be sure that your choice is of this group, and it cannot know which match you open.",
+           "Each of these searches reveals a little, so each takes a part of your allowance."],
+  },
+  joint: {
+    title: "Class lookup", button: "Look up the class",
+    text: "The server gets a blurred example of every kind and cannot tell which one is yours. You get items of your kind.",
+    price: () => "the right kind, not the closest",
+    found: (n, of) => `Found by class lookup among ${of}: those of its kind, in no exact order.`,
+    described: "They are blurred, beside a blurred example of every other kind.",
+    step: "Your computer blurs an example of every kind, the server answers for all, and your computer keeps the right ones.",
+    seen: "A blurred example of every kind. The server answers for each of them.",
+    know: ["It knows that you searched, when and how often, and a blurred example of every kind.",
+           "It cannot be sure which of them is yours, and it cannot know which match you open.",
+           "Each of these searches reveals a little, so each takes a part of your allowance."],
+  },
+};
+const notAnswered = ["The server did not answer", "What you chose is still here and still private. Trying again sends the same data, so it tells the server nothing new.", true];
+const problems = {
+  UNAVAILABLE: notAnswered,
+  DEADLINE_EXCEEDED: notAnswered,
+  INVALID_ARGUMENT: ["This file cannot be opened", "Choose another one: a picture (JPEG, PNG or WebP), or a file of vectors. Nothing was sent."],
+  ENDED: ["This page has ended", "The program that serves it was stopped. Start it again."],
+  SPENT: ["Your privacy allowance is used up", "Nothing was sent. Encrypted searches take nothing of it, where a collection offers them."],
+};
+const other = ["That did not work", "The details below say why."];
 
-let collection = null;  // as opened
-let budget = null;
-let target = null;      // number of the picked target
-let busy = false;
+let collection = null, budget = null;  // as opened
+let query = null;      // {target, name, src}; no target yet while it is read
+let entry = null;      // the answer on the page
+let matches = [], open = 0;  // of it
+let past = [];         // oldest first
+let state = "broken";
+let waiting = null;    // aborts the wait of a search
 
-// The answer, or an error with the server's message. Names what this page shows: another tab may have opened or
-// picked something else.
-async function call(path, options = {}) {
-  if (collection !== null) path += `${path.includes("?") ? "&" : "?"}digest=${collection.digest}`;
-  let response;
-  try {
-    response = await fetch(path, options);
-  } catch {
-    throw new Error("the program `privatemail page` has ended: start it again");
+const kilobytes = (count) => count < 1000 ? `${count} bytes`
+  : `${Number((count / 1000).toPrecision(count < 9950 ? 2 : 3)).toLocaleString("en")} KB`;
+const noun = () => collection?.takes_pictures ? "pictures" : "items";
+const readable = (text) => (text = String(text).replaceAll("-", " ").replaceAll("_", " "), text[0].toUpperCase() + text.slice(1));
+const sourceOf = (one) => one.picture ? `target?target=${one.target}` : "";
+const main = () => collection.default_scheme in collection.ways ? collection.default_scheme : Object.keys(collection.ways)[0];
+
+// A picture on this computer: of the folder, or of the payload, which came with those of all items.
+function pictureOf(match) {
+  if (match.picture) return `picture?id=${encodeURIComponent(match.id)}`;
+  return Object.values(match.payload ?? {}).find((value) => /^data:image\/(jpeg|png|webp);base64,/.test(value)) ?? "";
+}
+const nameOf = (match) => match.payload?.title ?? match.payload?.name ?? readable(match.class ?? match.id);
+const tile = (src, alt, name) => src ? element("img", {src, alt}) : element("span", {class: "tile"}, name);
+
+// 0 to 1, where the answer tells it.
+function similarity(match) {
+  if (collection.metric !== "cosine" || entry.answer.scheme === "joint") return null;
+  return Math.max(0, match.similarity ?? 1 - match.squared_distance / 2);
+}
+
+function bar(match) {
+  const share = similarity(match);
+  return share === null ? "" : element("progress", {max: 1, value: share, "aria-hidden": "true"});
+}
+
+function line(match) {
+  const share = similarity(match);
+  return element("span", {class: "line"}, element("span", {class: "name"}, nameOf(match)), share === null ? ""
+    : element("span", {class: "percent"}, `${Math.round(100 * share)}%`, element("span", {class: "unseen"}, " similar")));
+}
+
+function go(next) {
+  const before = state;
+  state = next;
+  render();
+  document.querySelector("main").hidden = false;
+  if (next === "searching" || next === "results") scrollTo(0, 0);
+  if (next === before && next === "chosen") return;  // the row was changed: its field keeps the focus
+  document.querySelector("main h2:not([hidden] *)")?.focus({preventScroll: true});
+}
+
+function render() {
+  for (const part of document.querySelectorAll("[data-in]")) part.hidden = !part.dataset.in.split(" ").includes(state);
+  at("ask").className = `ask ${["results", "error"].includes(state) ? "compact" : ""} ${state}`;
+  for (const image of document.querySelectorAll(".mine")) {
+    image.hidden = !query?.src;
+    if (query?.src && image.getAttribute("src") !== query.src) image.src = query.src;
   }
-  if (response.headers.get("Content-Type") !== "application/json") throw new Error((await response.text()).trim());
-  const answer = await response.json();
-  if (answer?.error) throw new Error(`${answer.error.message} (${answer.error.code})`);
-  return answer;
-}
-
-function tell(problem) {
-  at("problem").textContent = problem ? `Error: ${problem}` : "";
-  at("problem").hidden = !problem;
-}
-
-// Runs an action of the user; its error is shown. One at a time: an answer belongs to the target and
-// collection on the page.
-async function act(action) {
-  if (busy) return;
-  tell("");
-  const focused = document.activeElement;
-  busy = true;
-  show();
-  try {
-    await action();
-  } catch (error) {
-    tell(error.message);
-  } finally {
-    busy = false;
-    show();
-    if (document.activeElement === document.body) focused?.focus();
-  }
-}
-
-const scheme = () => document.querySelector("input[name=scheme]:checked")?.value;
-const chosen = () => collection.plans[at("epsilon").valueAsNumber];
-
-function show() {
-  for (const id of ["collection", "file", "row", "check"]) at(id).disabled = busy;
-  at("ask").disabled = busy || target === null || collection === null || !scheme();
+  for (const part of document.querySelectorAll(".mine-name")) part.textContent = query?.name ?? "";
+  at("collection").disabled = state === "searching";
+  at("past").hidden = past.length === 0 || state === "searching";
+  at("history").replaceChildren(...past.toReversed().map((one) => {
+    const button = element("button", {class: "thumb"}, tile(sourceOf(one), `Show again: ${one.name}`, one.name));
+    button.addEventListener("click", () => show(one));
+    return element("li", {}, button);
+  }));
+  const found = state === "results";
+  at("how").hidden = collection === null;
+  at("how-title").textContent = found ? "How was this hidden?" : "How is this hidden?";
+  at("travels").hidden = at("once").hidden = !found;
+  at("other").hidden = true;
   if (collection === null) return;
-  const plan = chosen(), cells = scheme() === "cells", encrypted = scheme() === "encrypted";
-  at("epsilon").disabled = encrypted;
-  at("epsilon-value").textContent = plan.epsilon;
-  at("epsilon").setAttribute("aria-valuetext", `epsilon ${plan.epsilon}`);
-  drawCurve(at("curve"), cells ? collection.plans : [], plan);
-  if (cells && plan.cells) {
-    const {fidelity, recall, items, bytes: size} = plan.cells;
-    at("expect").textContent = `Expect ${number(8 * fidelity.value, 2)} of the 8 nearest items among 8 matches `
-      + `(${number(8 * fidelity.low, 2)} to ${number(8 * fidelity.high, 2)}), and one of the right class with `
-      + `probability ${number(recall.value, 2)}, as published by the server; ${items} of ${collection.items} items, `
-      + `about ${bytes(size.down)}.`;
-  } else if (encrypted) {
-    at("expect").textContent = `Finds the exact nearest of ${counted(collection.items, "item")}. Epsilon is not used.`;
-  } else {
-    const {up, down} = collection.joint_bytes;
-    at("expect").textContent = `What it finds is not published. Delta is ${collection.joint_delta}. About ${bytes(up)} `
-      + `up and ${bytes(down)} down.`;
+  const way = schemes[found ? entry.answer.scheme : main()];
+  at("know").replaceChildren(...way.know.map((text) => element("p", {}, text)));
+  at("step").textContent = schemes[waiting?.scheme ?? main()].step;
+  at("search").disabled = !query?.target || isSpent(main());
+  at("price").textContent = priceOf(main());
+  renderWays(["chosen", "results"].includes(state));
+}
+
+function renderWays(wanted) {
+  const names = Object.keys(collection.ways).filter((name) => name !== main());
+  at("other").hidden = !wanted || names.length === 0;
+  if (at("other").hidden || budget === null) return;
+  at("ways").replaceChildren(...names.map((name) => {
+    const {title, text, button} = schemes[name];
+    const made = element("button", {"data-way": name}, button, element("span", {}, priceOf(name)));
+    made.disabled = isSpent(name);
+    made.addEventListener("click", () => search(name));
+    return element("div", {class: "way"}, element("h3", {}, title), element("p", {class: "soft"}, text), made);
+  }));
+  const {granted, left} = budget;
+  const share = granted === null ? 0
+    : Math.max(0, Math.min(left.epsilon / granted.epsilon, granted.delta > 0 ? left.delta / granted.delta : 1));
+  at("left").textContent = granted === null ? "No privacy allowance is set for this collection. The page for operators says how to set one."
+    : `${Math.round(100 * share)}% of your privacy allowance for this collection is left.`;
+  at("gauge").value = share;
+}
+
+const isSpent = (name) => name !== "encrypted" && budget?.uses_left[name] === 0;
+
+// Before a search: what it takes, finds and sends.
+function priceOf(name) {
+  const way = collection.ways[name];
+  if (name === "encrypted") {
+    const keys = past.some((one) => one.answer.scheme === name) ? 0 : way.keys;
+    return `Finds the closest ${noun()}, costs nothing, sends about ${kilobytes(way.bytes + keys)} of encrypted data.`;
   }
-  if (budget === null) return;
-  const left = budget.queries_left[at("epsilon").valueAsNumber][scheme() ?? "cells"];
-  const granted = budget.granted?.epsilon ?? 0;
-  at("gauge").max = granted || 1;
-  at("gauge").value = Math.min(granted, budget.spent.epsilon);
-  at("budget").textContent = encrypted && budget.granted === null ? "Encrypted searches spend none."
-    : budget.granted === null
-    ? `No budget is set: run privatemail budget set ${collection.name} --epsilon E --delta D, with the --server, `
-      + "--trust, --key-file and --state that this page was started with"
-    : `Epsilon ${number(budget.spent.epsilon)} of ${number(granted)} is spent, in ${counted(budget.releases, "release")}; `
-      + `delta ${number(budget.spent.delta)} of ${number(budget.granted.delta)}. `
-      + (encrypted ? "Encrypted searches spend none." : left === null ? "How many queries are left depends on their noise (Gaussian accounting)."
-                       : `${left} such ${left === 1 ? "query is" : "queries are"} left.`);
+  const {granted} = budget ?? {};
+  const share = granted ? Math.max(way.epsilon / granted.epsilon, way.delta ? way.delta / granted.delta : 0) : 0;
+  const cost = !granted ? "There is no privacy allowance" : isSpent(name) ? "Not enough of the allowance is left"
+    : `Takes ${Math.ceil(100 * share - 1e-9)}% of the allowance`;
+  return `${cost} · ${schemes[name].price(way)} · ${kilobytes(way.bytes)}`;
 }
 
-async function readBudget() {
-  budget = await call("api/budget");
-  at("history").replaceChildren(...budget.history.toReversed().map((change) => element("tr", {},
-    ...[change.at, change.kind, number(change.epsilon), number(change.delta),
-        change.kind === "charge" ? `${change.proven ? "proven" : "NOT proven"}: ${change.source}` : ""]
-      .map((text) => element("td", {}, String(text))))));
-  show();
+// Draws every byte, row by row.
+async function drawSent({target}) {
+  const bytes = new Uint8Array(await (await fetch(`sent?target=${target}`)).arrayBuffer());
+  const width = Math.ceil(Math.sqrt(3 * bytes.length)), height = Math.ceil(bytes.length / width);
+  const image = new ImageData(width, height);
+  bytes.forEach((value, i) => image.data.set([value, value, value, 255], 4 * i));
+  Object.assign(at("noise"), {width, height});
+  at("noise").getContext("2d").putImageData(image, 0, 0);
+  const tail = bytes.subarray(Math.floor(bytes.length / 2)).subarray(0, 30);
+  at("bytes").textContent = `… ${[...tail].map((value) => value.toString(16).padStart(2, "0")).join(" ")} …`;
 }
 
-function forget() {
-  target = null;
-  for (const id of ["target", "answer", "saw"]) at(id).hidden = true;
-  at("file").value = "";
+function show(shown) {
+  entry = shown;
+  query = {target: entry.target, name: entry.name, src: sourceOf(entry)};
+  const {answer} = entry, way = schemes[answer.scheme];
+  const itself = entry.follows || collection.samples.includes(entry.name);
+  matches = answer.matches.filter((match) => !itself || match.id !== entry.name).slice(0, 8);
+  at("summary").textContent = way.found(matches.length, collection.items.toLocaleString("en"), collection.ways[answer.scheme])
+    + (entry.follows ? " Two related searches were made: the one before, and this one from its match." : "");
+  at("grid").replaceChildren(...matches.map((match, i) => {
+    const button = element("button", {class: "match"},
+                           element("span", {class: "frame"}, tile(pictureOf(match), "", nameOf(match))), bar(match), line(match));
+    button.addEventListener("click", () => enlarge(i));
+    return element("li", {}, button);
+  }));
+  at("described").textContent = `${counted(entry.features, "number")} describe your choice. ${way.described}`;
+  at("up").textContent = kilobytes(entry.sent);
+  at("down").textContent = kilobytes(answer.bytes.down);
+  at("seen").textContent = way.seen;
+  at("four").replaceChildren(...matches.slice(0, 4).map((match) => tile(pictureOf(match), "", nameOf(match))));
+  const once = (answer.bytes.table ?? 0) + (answer.bytes.payloads ?? 0);
+  at("once").textContent = [
+    answer.bytes.keys ? `A session's first search also sends ${kilobytes(answer.bytes.keys)} of public keys, which are drawn with the rest.` : "",
+    once ? `The list of all ${noun()} (${kilobytes(once)}) was fetched as a whole.` : "",
+    "Opening a match sends nothing.", ...answer.warnings].join(" ");
+  at("noise").width = 0;
+  drawSent(entry).catch(() => { at("bytes").textContent = ""; });
+  go("results");
 }
 
-async function open(name) {
-  collection = null;
-  forget();
-  show();
-  for (const id of ["curve", "history"]) at(id).replaceChildren();
-  for (const id of ["expect", "budget"]) at(id).textContent = "";
-  collection = await call(`api/collection?name=${encodeURIComponent(name)}`);
-  const cells = collection.plans.some((plan) => plan.cells);
-  const missing = !cells && collection.cells.length > 0;
-  at("no-cells").textContent = missing ? `Cells are not offered: ${collection.no_cells}.` : "";
-  at("no-cells").hidden = !missing;
-  const offered = {encrypted: collection.schemes.includes("encrypted"), cells, joint: collection.schemes.includes("joint")};
-  const radios = [...document.querySelectorAll("input[name=scheme]")];
-  for (const radio of radios) radio.disabled = !offered[radio.value];
-  const enabled = radios.filter((radio) => !radio.disabled);
-  (enabled.find((radio) => radio.value === collection.default_scheme) ?? enabled[0] ?? radios[0]).checked = true;
-  at("epsilon").max = collection.plans.length - 1;
-  at("epsilon").value = collection.plans.findIndex((plan) => plan.epsilon >= 2);
-  await readBudget();
+function enlarge(i) {
+  open = (i + matches.length) % matches.length;
+  const match = matches[open], src = pictureOf(match);
+  at("detail-title").textContent = `Match ${open + 1} of ${matches.length}`;
+  at("large").replaceChildren(tile(src, nameOf(match), nameOf(match)), bar(match),
+                              element("figcaption", {}, line(match), element("span", {class: "small soft"}, match.id === nameOf(match) ? "" : match.id)));
+  at("from").hidden = !src || !collection.takes_pictures;
+  at("from").disabled = isSpent(main());
+  at("from-price").textContent = at("from").hidden ? "Nothing on this computer describes it, so no search can start from it."
+    : main() === "encrypted" ? "Sends one more encrypted search. The server sees two searches, not that they are related."
+      : `${priceOf(main())}. Two related searches reveal more than one.`;
+  if (!at("detail").open) at("detail").showModal();
 }
 
-function listCollections(list) {
-  at("collections").replaceChildren(...list.map((one) => element("tr", {},
-    ...[one.name, one.items, one.embedded, one.changes_since_embedding,
-        one.build_share === null ? "" : `${Math.round(100 * one.build_share)} % done`, one.classes,
-        one.cells.length ? `${one.cells.join(", ")}${one.cells_state ? `: ${one.cells_state}` : ""}` : "none"]
-      .map((text) => element("td", {}, String(text))))));
+function fail(error) {
+  if (error.code === "STOPPED") return;
+  const spent = error.code === "RESOURCE_EXHAUSTED" && waiting?.scheme !== "encrypted";
+  const [title, text, canRetry] = problems[spent ? "SPENT" : error.code] ?? other;
+  const box = at("problem");
+  box.querySelector("h2").textContent = title;
+  box.querySelector("p").textContent = canRetry && query === null ? "It may be starting. Trying again tells it nothing about you." : text;
+  box.querySelector("details").open = title === other[0];
+  box.querySelector(".bytes").textContent = `${error.code ?? "PAGE"}: ${error.message}`;
+  at("retry").hidden = !canRetry;
+  go(collection !== null && query !== null ? "error" : "broken");
 }
 
 async function start() {
-  const {collections, first} = await call("api/collections");
-  listCollections(collections);
-  at("collection").replaceChildren(...collections.map((one) => element("option", {}, one.name)));
-  if (collections.length === 0) throw new Error("the server has no collection");
-  if (first) at("collection").value = first;
-  await open(first || collections[0].name);
+  collection = budget = query = null;
+  past = [];
+  const answer = await call("api/collections");
+  listCollections(answer);
+  at("collection").hidden = answer.collections.length < 2;
+  const listed = answer.collections.find((one) => one.name === at("collection").value);
+  at("size").textContent = listed && answer.collections.length === 1 ? listed.name : "";
+  if (!listed || listed.items === 0) return go("none");
+  at("operators").href = `operators.html#${encodeURIComponent(listed.name)}`;
+  collection = await openCollection(listed.name);
+  [budget, past] = await Promise.all([call("api/budget"), call("api/history")]);
+  at("size").textContent += `${at("size").textContent && " · "}${collection.items.toLocaleString("en")} ${noun()}`;
+  if (Object.keys(collection.ways).length === 0) throw new Error("no way to search is ready: the collection is not built");
+  for (const part of document.querySelectorAll(".noun")) part.textContent = noun();
+  const vectors = ".npy,.fvecs,.csv";
+  at("file").accept = collection.takes_pictures ? `.jpg,.jpeg,.png,.webp,${vectors}` : vectors;
+  for (const part of document.querySelectorAll(".own")) part.textContent = collection.takes_pictures ? "a picture" : "a file of vectors";
+  if (!collection.takes_pictures) at("stays").textContent = "Your file never leaves this computer. The key that opens the answer stays here, too.";
+  if (main() !== "encrypted") {
+    at("promise").textContent = `The server finds similar ${noun()} of its collection and cannot be sure what you are looking for.`;
+    at("stays").textContent = "Your choice never leaves this computer: only a blurred or partly random form of it does.";
+  }
+  at("samples").classList.toggle("none", collection.samples.length === 0);
+  at("samples").querySelector("ul").replaceChildren(...collection.samples.map((id) => {
+    const button = element("button", {class: "thumb"}, element("img", {src: `picture?id=${encodeURIComponent(id)}`, alt: `Sample: ${readable(id)}`}));
+    button.addEventListener("click", () => pickLocal(`picture?id=${encodeURIComponent(id)}`, id));
+    return element("li", {}, button);
+  }));
+  if (past.length) show(past.at(-1));
+  else go("empty");
 }
 
-async function pick() {
-  const file = at("file").files[0];
-  if (!file) return;
-  const vectors = /\.(npy|fvecs|csv)$/i.test(file.name);
+const local = async (src) => src.startsWith("data:")
+  ? new Blob([Uint8Array.from(atob(src.slice(src.indexOf(",") + 1)), (letter) => letter.charCodeAt(0))])
+  : (await fetch(src)).blob();
+
+async function pickLocal(src, name, follows = false) {
+  await pick(await local(src), name, src, follows);
+}
+
+// Reads a file on this computer: nothing is sent to the server.
+async function pick(file, name, src, follows = false) {
+  const vectors = /\.(npy|fvecs|csv)$/i.test(name);
+  query = {name, src: vectors ? "" : src, file};
   at("row-line").hidden = !vectors;
-  target = null;
-  for (const id of ["target", "answer", "saw"]) at(id).hidden = true;
-  show();
-  at("status").textContent = "Computing features…";
+  if (!follows) go("chosen");
+  const mine = query;
   try {
-    const row = vectors ? `&row=${at("row").valueAsNumber}` : "";
-    const made = await call(`api/target?name=${encodeURIComponent(file.name)}${row}`, {method: "POST", body: file});
-    target = made.target;
-    URL.revokeObjectURL(at("preview").src);
-    at("preview").hidden = vectors;
-    if (!vectors) at("preview").src = URL.createObjectURL(file);
-    at("picked").textContent = `${file.name}${vectors ? `, row ${at("row").value}` : ""}: ${made.features} features, `
-      + `${number(made.milliseconds, 2)} ms`;
-    at("target").hidden = false;
-    at("status").textContent = "Ready: nothing was sent yet.";
+    const made = await call(`api/target?name=${encodeURIComponent(name)}${vectors ? `&row=${at("row").value}` : ""}`
+      + (follows ? "&follows=1" : ""), {method: "POST", body: file});
+    if (query !== mine) return;
+    mine.target = made.target;
+    if (!follows || state === "chosen") render();
   } catch (error) {
-    at("status").textContent = "";
-    throw error;
+    if (query === mine) fail(error);
+  }
+}
+
+async function search(scheme) {
+  waiting = Object.assign(new AbortController(), {scheme});
+  const mine = waiting;
+  go("searching");
+  try {
+    const body = JSON.stringify({target: query.target, scheme});
+    const answer = await call("api/ask", {method: "POST", body, signal: mine.signal});
+    budget = await call("api/budget");
+    past = [...past.filter((one) => one.target !== answer.target), answer].slice(-12);
+    if (waiting === mine) show(answer);
+  } catch (error) {
+    if (waiting !== mine) return;
+    budget = await call("api/budget").catch(() => budget);  // a search without an answer may have taken its part
+    fail(error);
   } finally {
-    show();
+    if (waiting === mine && state !== "error") waiting = null;
   }
 }
 
-function card(item, text) {
-  const alt = `picture of ${item.id}`;
-  return element("li", {},
-                 ...(item.picture ? [element("img", {src: `picture?id=${encodeURIComponent(item.id)}`, alt})] : []),
-                 element("span", {}, text));
+const act = {
+  again: () => query ? search(waiting?.scheme ?? main()) : start(),
+  another() { query = waiting = null; at("file").value = ""; go("empty"); },
+  stop() { waiting.abort(); waiting = null; go("chosen"); },
+  previous: () => enlarge(open - 1),
+  next: () => enlarge(open + 1),
+  close: () => at("detail").close(),
+  async from() {
+    const match = matches[open];
+    at("detail").close();
+    waiting = Object.assign(new AbortController(), {scheme: main()});
+    const mine = waiting;
+    go("searching");
+    await pickLocal(pictureOf(match), match.id, true);
+    if (waiting === mine && query.target) await search(main());
+  },
+  async forget() { await call("api/forget", {method: "POST", body: ""}); past = []; act.another(); },
+};
+
+function choose(files) {
+  if (files.length === 0 || waiting && state === "searching" || collection === null) return;
+  pick(files[0], files[0].name, URL.createObjectURL(files[0]));
 }
 
-function showAnswer(answer) {
-  // Distances of a joint query are between noisy rows.
-  const cells = answer.alignment === undefined;
-  at("matches").replaceChildren(...answer.matches.map((match) => card(match,
-    (match.class === null || match.id.startsWith(`${match.class}/`) ? match.id : `${match.id}, class ${match.class}`)
-    + (answer.scheme === "encrypted" ? ` · similarity ${number(match.similarity, 4)}`
-      : cells ? ` · squared distance ${number(match.squared_distance, 2)}` : "") + (match.payload === null ? "" : ` · ${JSON.stringify(match.payload)}`))));
-  at("sentence").textContent = answer.sentence;
-  const residual = answer.alignment?.relative_residual;
-  at("warnings").replaceChildren(...answer.warnings.map((text) => element("li", {}, text)));
-  at("bytes-title").parentElement.hidden = answer.scheme === "encrypted";
-  if (answer.scheme === "encrypted") {
-    at("facts").textContent = `The nearest of ${counted(answer.candidates, "item")}. ${bytes(answer.bytes.up)} up, `
-      + `${bytes(answer.bytes.down)} down. Once: keys ${bytes(answer.bytes.keys)} up, and the table of ids `
-      + `${bytes(answer.bytes.table + answer.bytes.payloads)} down.`;
-    at("saw-text").textContent = "Ciphertexts, which look like random numbers for every picture. Their number and "
-      + "sizes depend on the collection alone.";
-    at("releases").replaceChildren();
-    at("answer").hidden = at("saw").hidden = false;
-    at("answer-title").focus();
-    return;
-  }
-  at("facts").textContent = `Spent epsilon ${number(answer.guarantee.epsilon)}, delta ${number(answer.guarantee.delta)}; `
-    + `left epsilon ${number(answer.ledger.left.epsilon)}. ${bytes(answer.bytes.up)} up, ${bytes(answer.bytes.down)} down`
-    + (residual === undefined ? "." : `; alignment residual ${number(residual)} (0 is a perfect fit).`);
-  const {seen, sent} = answer;
-  at("saw-text").textContent = seen === null ? "It cannot be drawn." : seen.slots
-    ? "One row for each class (dots) and for each anchor (specks), after the noise and as the server aligns them to "
-      + "its own anchors (circles); without much noise they lie under the dots. The guarantee above bounds how well it can tell which dot holds a picture."
-    : "The number of a cell, drawn at random in favour of the target's own. The guarantee above bounds how well it can "
-      + "tell which cell holds the picture: little at a small epsilon, nearly surely at 8.";
-  at("saw-text").textContent += " The releases to compare with were drawn afresh for public targets and stayed here: "
-    + "they are neither sent nor saved, and cost nothing.";
-  at("releases").replaceChildren(...(seen === null ? [] : seen.slots ? rowPanels(seen) : cellPanels(seen)));
-  at("bytes-title").textContent = `The request: ${bytes(sent.bytes)}`;
-  at("bytes").textContent = sent.hex.match(/.{1,32}/g).map((line) => line.match(/../g).join(" ")).join("\n")
-    + (sent.hex.length < 2 * sent.bytes ? "\n…" : "");
-  at("answer").hidden = at("saw").hidden = false;
-  at("answer-title").focus();
-}
-
-async function compare() {
-  at("compared").hidden = !collection.pictures;
-  if (!collection.pictures) return;
-  at("nearest").replaceChildren(element("li", {}, "Computing features of your pictures…"));
-  const asked = target;
-  const nearest = await call(`api/nearest?target=${asked}`);
-  if (asked !== target) return;
-  if (nearest === null) setTimeout(() => asked === target && compare().catch((error) => tell(error.message)), 500);
-  else at("nearest").replaceChildren(...nearest.map((item) => card(item, item.id)));
-}
-
-async function ask() {
-  for (const id of ["answer", "saw"]) at(id).hidden = true;
-  at("status").textContent = "Asking…";
-  try {
-    const body = JSON.stringify({target, scheme: scheme(), epsilon: chosen().epsilon, payloads: at("payloads").checked});
-    const answer = await call("api/ask", {method: "POST", body});
-    showAnswer(answer);
-    at("status").textContent = answer.scheme === "encrypted" ? "Answered." : "Answered. `privatemail resend` sends the same request again and costs nothing.";
-  } catch (error) {
-    at("status").textContent = "";
-    throw error;
-  } finally {
-    await readBudget();  // a failed query may have been charged
-  }
-  compare().catch((error) => tell(error.message));
-}
-
-async function check() {
-  const {collections} = await call("api/collections");
-  listCollections(collections);
-  at("health").textContent = "Checking…";
-  try {
-    const {alignment, warnings = []} = await call(`api/details?name=${encodeURIComponent(at("collection").value)}`);
-    at("health").textContent = [alignment
-      ? `Without noise: expected recall ${number(alignment.expected_recall)}, residual `
-        + `${number(alignment.expected_relative_residual)}.`
-      : "The alignment is not known.", ...warnings].join(" ");
-  } catch (error) {
-    at("health").textContent = "";
-    throw error;
-  }
-}
-
-at("collection").addEventListener("change", () => act(() => open(at("collection").value)));
-at("file").addEventListener("change", () => act(pick));
-at("file").addEventListener("click", () => { at("file").value = ""; });  // the same file again
-addEventListener("beforeunload", (event) => { if (busy) event.preventDefault(); });  // an answer is paid
-at("row").addEventListener("change", () => act(pick));
-at("ask").addEventListener("click", () => act(ask));
-at("check").addEventListener("click", () => act(check));
-at("epsilon").addEventListener("input", show);
-for (const radio of document.querySelectorAll("input[name=scheme]")) radio.addEventListener("change", show);
-for (const name of ["dragover", "drop"]) document.addEventListener(name, (event) => event.preventDefault());
-at("drop").addEventListener("dragover", () => at("drop").classList.add("over"));
-at("drop").addEventListener("dragleave", () => at("drop").classList.remove("over"));
-at("drop").addEventListener("drop", (event) => {
-  at("drop").classList.remove("over");
-  if (busy || event.dataTransfer.files.length === 0) return;
-  at("file").files = event.dataTransfer.files;
-  act(pick);
+document.addEventListener("click", (event) => {
+  const {"do": name} = event.target.closest("[data-do]")?.dataset ?? {};
+  if (name) Promise.resolve(act[name]()).catch(fail);
 });
-act(start);
+at("search").addEventListener("click", () => search(main()));
+at("file").addEventListener("click", () => { at("file").value = ""; });  // the same file again
+at("file").addEventListener("change", () => choose(at("file").files));
+at("row").addEventListener("change", () => pick(query.file, query.name, ""));
+at("detail").addEventListener("close", () => state === "results" && at("grid").children[open]?.firstChild.focus());
+at("detail").addEventListener("keydown", (event) => {
+  if (event.key === "ArrowLeft") enlarge(open - 1);
+  if (event.key === "ArrowRight") enlarge(open + 1);
+});
+for (const kind of ["dragover", "dragleave", "drop"]) {
+  document.addEventListener(kind, (event) => {
+    event.preventDefault();
+    at("drop").classList.toggle("over", kind === "dragover");
+    if (kind === "drop") choose(event.dataTransfer.files);
+  });
+}
+at("collection").addEventListener("change", () => {
+  location.hash = encodeURIComponent(at("collection").value);
+  start().catch(fail);
+});
+at("ghosts").append(...Array.from({length: 8}, () => element("div", {class: "ghost"})));
+start().catch(fail);

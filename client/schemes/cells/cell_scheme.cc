@@ -71,18 +71,4 @@ absl::StatusOr<CellRelease> CellScheme::Release(const Eigen::RowVectorXf& featur
   return CellRelease{.cells = *std::move(chosen), .guarantee = guarantee};
 }
 
-absl::StatusOr<std::vector<int64_t>> CellScheme::ReleaseOfCell(int64_t cell, const CellCost& cost,
-                                                               BitSource& bits) const {
-  PM_RETURN_IF_ERROR(
-      CheckIntegerBetween("partition", cost.partition, 0, std::ssize(centroids_) - 1));
-  const Matrix& centroids = centroids_[static_cast<size_t>(cost.partition)];
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("cell", cell, 0, centroids.rows() - 1));
-  PM_ASSIGN_OR_RETURN(const CellMechanism mechanism,
-                      CellMechanism::Create({.cells = centroids.rows(),
-                                             .ask = cost.ask,
-                                             .focus = cost.focus,
-                                             .epsilon = cost.epsilon}));
-  return mechanism.Choose(NearestTo(centroids.row(cell), centroids, cost.focus), bits);
-}
-
 }  // namespace privatemail::client

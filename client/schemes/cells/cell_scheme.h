@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/privacy/sampling/bit_source.h"
 #include "client/planning/cell_cost.h"
+#include "client/privacy/sampling/bit_source.h"
 #include "common/base/matrix.h"
 #include "common/embedding/public_parameters.h"
 #include "privatemail/guarantee.h"
@@ -46,11 +46,6 @@ class CellScheme {
   // UNAVAILABLE: no durable charge, or no random bits.
   absl::StatusOr<CellRelease> Release(const Eigen::RowVectorXf& features, const CellCost& cost,
                                       const ChargeFunction& charge, BitSource& bits) const;
-
-  // Cells requested for a target in the middle of a cell, to compare others with. No charge: the
-  // cells' centroids are public, so nobody learns anything about any target. Errors of Release.
-  absl::StatusOr<std::vector<int64_t>> ReleaseOfCell(int64_t cell, const CellCost& cost,
-                                                     BitSource& bits) const;
 
  private:
   CellScheme(PublicParameters parameters, std::vector<Matrix> centroids)

@@ -136,7 +136,6 @@ absl::Status CellsSearch::Finish(PreparedSearch prepared, const SearchAnswer& an
   PM_RETURN_IF_ERROR(ReadCellAnswer(collection_->scheme.parameters(), message, state.target,
                                     std::any_cast<const CellsAnswer&>(answer.value), &result));
   result.cells->own_cell_probability = own_cell_probability_;
-  result.cells->scheme = std::shared_ptr<const CellScheme>(collection_, &collection_->scheme);
   return absl::OkStatus();
 }
 

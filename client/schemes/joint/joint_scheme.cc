@@ -258,22 +258,4 @@ absl::StatusOr<JointRelease> JointScheme::Release(const Target& target, const Pr
                       .noise_stddev = part.noise.mechanism->noise_stddev()};
 }
 
-absl::StatusOr<FloatMatrix> JointScheme::ReleaseOfDummy(int64_t slot, const PrivacyCost& cost,
-                                                        BitSource& bits) const {
-  PM_RETURN_IF_ERROR(CheckIntegerBetween("slot", slot, 0, setting_->slots() - 1));
-  PM_ASSIGN_OR_RETURN(const TargetIndependentPart part,
-                      DrawTargetIndependentPart(*setting_, cost, bits));
-  const Matrix& pool = setting_->pool.has_value() ? *setting_->pool : setting_->anchors->points();
-  const RowVector dummy = pool.row(part.dummies[static_cast<size_t>(slot)]);
-  PM_ASSIGN_OR_RETURN(std::vector<FloatMatrix> released,
-                      ReleaseIterations(*setting_, part, cost, slot, dummy, bits));
-  return std::move(released.back());
-}
-
-absl::StatusOr<Matrix> JointScheme::CoordinatesOfDummy(int64_t slot, const PrivacyCost& cost,
-                                                       BitSource& bits) const {
-  PM_ASSIGN_OR_RETURN(const FloatMatrix rows, ReleaseOfDummy(slot, cost, bits));
-  return PostProcess(rows.cast<double>(), label_graph(), parameters().settings);
-}
-
 }  // namespace privatemail::client

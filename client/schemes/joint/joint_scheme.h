@@ -137,15 +137,6 @@ class JointScheme {
   absl::StatusOr<JointRelease> Release(const Target& target, const PrivacyCost& cost,
                                        const ChargeFunction& charge, BitSource& bits) const;
 
-  // Rows of a release whose target is a dummy of the slot's class, to compare others with. No
-  // charge: dummies are public, so the rows tell nobody anything about a target.
-  // INVALID_ARGUMENT: slot outside [0, C), or the cost. Otherwise errors of Release.
-  absl::StatusOr<FloatMatrix> ReleaseOfDummy(int64_t slot, const PrivacyCost& cost,
-                                             BitSource& bits) const;
-  // The same after all post-processing, as the server aligns them. Errors also of PostProcess.
-  absl::StatusOr<Matrix> CoordinatesOfDummy(int64_t slot, const PrivacyCost& cost,
-                                            BitSource& bits) const;
-
  private:
   explicit JointScheme(std::shared_ptr<const JointSetting> setting)
       : setting_(std::move(setting)) {}

@@ -334,7 +334,6 @@ absl::Status JointSearch::Finish(PreparedSearch prepared, const SearchAnswer& an
   joint.radius_meaning = radius_meaning_;
   joint.sensitivity = state.sensitivity;
   joint.noise_stddev = state.noise_stddev;
-  joint.scheme = std::shared_ptr<const JointScheme>(collection_, &scheme);
   if (!message.with_alignment()) return absl::OkStatus();
   PM_ASSIGN_OR_RETURN(joint.released, FinishedRows(scheme, message));
   PM_ASSIGN_OR_RETURN(const FloatMatrix anchors,

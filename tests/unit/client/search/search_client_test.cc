@@ -218,11 +218,19 @@ TEST_F(SearchClientTest, RetriesSendTheSameBytes) {
   ASSERT_EQ(requests.size(), 3U);
   EXPECT_EQ(requests[0].SerializeAsString(), requests[1].SerializeAsString());
   EXPECT_EQ(requests[0].SerializeAsString(), requests[2].SerializeAsString());
-  // A search that fails in the end is not begun anew with other bytes.
+  // A search that fails in the end is not begun anew with other bytes, nor by Retry.
+  EXPECT_THAT(client->Retry(), FailsWith(absl::StatusCode::kNotFound));
   server_.endings.assign(20, grpc::StatusCode::UNAVAILABLE);
-  EXPECT_THAT(Search(*client), FailsWith(kUnavailable));
+  EXPECT_THAT(Search(*client, 2), FailsWith(kUnavailable));
+  EXPECT_THAT(client->Retry(), FailsWith(kUnavailable));
+  server_.endings.clear();
+  ASSERT_OK_AND_ASSIGN(const SearchResponse found, client->Retry());
+  EXPECT_EQ(found.results[0].matches[0].id, NearestInTheClear(2));
+  EXPECT_EQ(found.results[0].encrypted->tables.size(), 1U);
+  EXPECT_THAT(client->Retry(), FailsWith(absl::StatusCode::kNotFound));
   requests = server_.TakeRequests();
-  ASSERT_GE(requests.size(), 2U);
+  ASSERT_GE(requests.size(), 3U);
+  EXPECT_EQ(found.results[0].sent, requests[0].SerializeAsString());
   for (const auto& request : requests) {
     EXPECT_EQ(request.SerializeAsString(), requests[0].SerializeAsString());
   }

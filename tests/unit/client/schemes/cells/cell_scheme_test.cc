@@ -46,19 +46,6 @@ TEST(CellScheme, NoCellsOrForeignAnchorsReturnError) {
               FailsWith(kDataLoss, "anchors have the digest"));
 }
 
-TEST(CellScheme, ReleaseOfCellPrefersTheCell) {
-  const CellScheme scheme = SomeScheme();
-  SecureBits bits;
-  for (int64_t cell = 0; cell < 5; ++cell) {
-    const CellCost almost_certain{.partition = 1, .epsilon = 700};
-    EXPECT_EQ(*scheme.ReleaseOfCell(cell, almost_certain, bits), std::vector<int64_t>{cell});
-  }
-  EXPECT_THAT(scheme.ReleaseOfCell(5, {.partition = 1, .epsilon = 1}, bits),
-              FailsWith(kInvalid, "cell"));
-  EXPECT_THAT(scheme.ReleaseOfCell(0, {.partition = 2, .epsilon = 1}, bits),
-              FailsWith(kInvalid, "partition"));
-}
-
 // Oracle: distances to the mean anchors.
 TEST(CellScheme, NearestCellsOrdersByCentroidDistance) {
   const CellScheme scheme = SomeScheme();

@@ -58,17 +58,6 @@ TEST_F(JointReleaseTest, RepeatedReleasesDifferAndAreCharged) {
   EXPECT_EQ(Charged().spent().epsilon, 2);
 }
 
-TEST_F(JointReleaseTest, ReleaseOfDummyHasFreshNoise) {
-  ASSERT_OK_AND_ASSIGN(const FloatMatrix one, scheme_.ReleaseOfDummy(kClasses - 1, cost_, bits_));
-  ASSERT_OK_AND_ASSIGN(const FloatMatrix two, scheme_.ReleaseOfDummy(kClasses - 1, cost_, bits_));
-  EXPECT_EQ(one.rows(), kClasses + kAnchors);
-  EXPECT_TRUE(one.allFinite());
-  EXPECT_NE(one, two);
-  for (const int64_t slot : {-1, kClasses}) {
-    EXPECT_THAT(scheme_.ReleaseOfDummy(slot, cost_, bits_), FailsWith(kInvalid, "slot"));
-  }
-}
-
 TEST_F(JointReleaseTest, FailureWhileSamplingStaysCharged) {
   ExpectFailureWhileSamplingStaysCharged(funded_, [&](BitSource& bits) {
     return scheme_.Release(TargetOf(10, 3), {.epsilon = .1, .delta = 1e-6},
