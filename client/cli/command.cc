@@ -8,7 +8,8 @@ CLI::App* AddCommand(CLI::App& parent, const std::string& name, const std::strin
   CLI::App* command = parent.add_subcommand(name, description);
   command->fallthrough();
   command->footer(
-      "Options that every command takes (--server, --trust, --state, --json, -v, ...) are listed by "
+      "Options that every command takes (--server, --trust, --state, --json, -v, ...) are listed "
+      "by "
       "privatemail -v --help.");
   return command;
 }

@@ -67,7 +67,7 @@ std::string FlagOf(absl::string_view parameter) {
 
 // The user's remedy for a field that is no flag of the command.
 std::string RemedyOf(const absl::Status& status, absl::string_view field) {
-  if (field == "budget") return "; see `privatemail budget set`";
+  if (field == "budget") return "; `privatemail budget set NAME --epsilon E --delta D` sets it";
   if (field == "fingerprint") return ": run it again, after `privatemail plan` if it uses a plan";
   if (absl::IsFailedPrecondition(status) &&
       (field == "expected_recall" || field == "own_anchors")) {

@@ -366,9 +366,9 @@ absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& optio
                 .exit_code = exit_code,
                 .hint = changed ? BuildHint(collection) : "",
                 .columns = columns};
-  result.text = absl::StrCat(acknowledged, " items are stored: ", response.inserted(), " new, ",
-                             response.updated(), " changed, ", response.unchanged(),
-                             " as before\n");
+  result.text =
+      absl::StrCat(acknowledged, " items are stored: ", response.inserted(), " new, ",
+                   response.updated(), " changed, ", response.unchanged(), " as before\n");
   if (rejected > 0) {
     absl::StrAppend(&result.text,
                     Render({{"rejected", rejected}, {"reasons", reasons}}, result.columns));

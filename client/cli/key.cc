@@ -141,7 +141,8 @@ void AddCreate(CLI::App& parent, Context& context) {
                      "Collection of the key, once or more; if absent all, including future ones");
   create
       ->add_option("--rate", options->rate,
-                   "Calls per second, each encrypted query counting as one, with bursts of twice as many; 0: "
+                   "Calls per second, each encrypted query counting as one, with bursts of twice "
+                   "as many; 0: "
                    "no limit")
       ->capture_default_str();
   create->add_option(

@@ -26,8 +26,8 @@ struct Result {
   // newline. Texts of a server are made Printable, so that they begin no line of their own.
   std::string text = {};
   int exit_code = 0;
-  std::string hint = {};  // the user's next command, printed after the text
-  Columns columns = {};   // of the JSON as text
+  std::string hint = {};                // the user's next command, printed after the text
+  Columns columns = {};                 // of the JSON as text
   std::vector<std::string> brief = {};  // its members that are shown without -v; empty: all
 };
 

@@ -139,7 +139,7 @@ absl::Status Query(const Context& context, const QueryFlags& flags) {
   client.reset();
   PM_ASSIGN_OR_RETURN(const SearchResponse response, searched);
   std::vector<ReportQuery> reports;
-  std::string cost;
+  std::vector<nlohmann::json> answered;
   for (size_t i = 0; i < response.results.size(); ++i) {
     if (!response.results[i].status.ok()) continue;
     nlohmann::json json = ToJson(response, request.collection, i);
@@ -151,15 +151,15 @@ absl::Status Query(const Context& context, const QueryFlags& flags) {
     }
     std::string text = MatchesText(json);
     if (response.results.size() > 1) {
-      text = absl::StrCat(targets[i].row.has_value() ? absl::StrCat("row ", *targets[i].row)
-                                                     : targets[i].image,
-                          ":\n", text, "\n");
+      text = absl::StrCat(
+          targets[i].row.has_value() ? absl::StrCat("row ", *targets[i].row) : targets[i].image,
+          ":\n", text, "\n");
     }
-    cost = CostText(json);
+    answered.push_back(json);
     Print({.json = std::move(json), .text = std::move(text), .columns = kMatchColumns},
           context.json, context.verbose);
   }
-  if (!context.json && !context.verbose) std::cout << cost;
+  if (!context.json && !context.verbose && !answered.empty()) std::cout << CostText(answered);
   if (report_file != nullptr && !reports.empty()) {
     PM_RETURN_IF_ERROR(WriteReport(reports, report_file.get()));
     if (!context.json) {

@@ -36,7 +36,8 @@ absl::StatusOr<Result> Explain(const Context& context, const std::string&) {
     if (key != "digest" && key != "delta" && key != "rows") result.brief.push_back(key);
   }
   if (const auto rows = result.json.find("rows"); rows != result.json.end()) {
-    result.hint = absl::StrCat("A matrix of ", rows->size(), " rows, which -v shows. ", result.hint);
+    result.hint =
+        absl::StrCat("A matrix of ", rows->size(), " rows, which -v shows. ", result.hint);
   }
   return result;
 }
@@ -71,7 +72,7 @@ absl::StatusOr<Result> Resend(const Context& context, const ResendFlags& flags) 
   PM_ASSIGN_OR_RETURN(const SearchResponse response, sent);
   nlohmann::json json = ToJson(response, last.collection.name(), 0);
   json["spent"] = ToJson(Budget{});
-  std::string text = MatchesText(json) + CostText(json);
+  std::string text = MatchesText(json) + CostText({json});
   return Result{.json = std::move(json), .text = std::move(text), .columns = kMatchColumns};
 }
 

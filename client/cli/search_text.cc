@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "client/cli/render.h"
 #include "client/privacy/mechanisms/cell_mechanism.h"
 #include "client/search/result_json.h"
@@ -33,15 +34,15 @@ std::string BytesText(const json& bytes) {
 // The classes that a search by joint chose by the anchors.
 std::string GuessText(const json& search) {
   if (!search.value("label_guessed", false)) return "";
-  return absl::StrCat(
-      "likely class: ",
-      absl::StrJoin(search["classes"], ", ",
-                    [](std::string* text, const json& one) {
-                      absl::StrAppendFormat(text, "%s (%.2g)",
-                                            Printable(one["class"].get<std::string>()),
-                                            one["posterior"].get<double>());
-                    }),
-      "\n");
+  return absl::StrCat("likely class: ",
+                      absl::StrJoin(search["classes"], ", ",
+                                    [](std::string* text, const json& one) {
+                                      absl::StrAppendFormat(
+                                          text, "%s (%.2g)",
+                                          Printable(one["class"].get<std::string>()),
+                                          one["posterior"].get<double>());
+                                    }),
+                      "\n");
 }
 
 std::string GuaranteeText(const json& guarantee) {
@@ -79,37 +80,45 @@ std::string MatchesText(const json& search) {
   return GuessText(search) + Render(matches, {{"", columns}});
 }
 
-std::string CostText(const json& search) {
-  const std::string scheme = search["scheme"].get<std::string>();
-  const std::string bytes = BytesText(search["bytes"]);
-  if (!search.contains("guarantee")) {
-    return absl::StrCat(scheme, ": sent again, so nothing was spent; ", bytes, "\n");
-  }
-  const json& guarantee = search["guarantee"];
+std::string CostText(const std::vector<json>& searches) {
+  const json& last = searches.back();
+  const std::string scheme = last["scheme"].get<std::string>();
+  json bytes = last["bytes"];
   if (scheme == NameOf(Scheme::kEncrypted)) {
+    // All queries of an encrypted search share its messages.
     return absl::StrCat("encrypted: the server learns nothing of the query (",
-                        guarantee["bits"].get<int64_t>(), "-bit ring-LWE); no budget; ", bytes,
-                        "\n");
+                        last["guarantee"]["bits"].get<int64_t>(), "-bit ring-LWE); no budget; ",
+                        BytesText(bytes), "\n");
   }
-  std::string text = absl::StrCat(scheme, ": ", GuaranteeText(guarantee));
-  if (search.contains("own_cell_probability")) {
-    absl::StrAppendFormat(&text, "; the query's own cell was asked for with probability %.2g",
-                          search["own_cell_probability"].get<double>());
+  for (const json& one : absl::MakeSpan(searches).first(searches.size() - 1)) {
+    for (const char* part : {"up", "down"}) {
+      bytes[part] = bytes[part].get<int64_t>() + one["bytes"][part].get<int64_t>();
+    }
   }
-  if (search.contains("ledger")) {
-    const json& left = search["ledger"]["left"];
-    absl::StrAppendFormat(&text, "; left of the budget: epsilon %.6g",
+  if (!last.contains("guarantee")) {
+    return absl::StrCat(scheme, ": sent again, so nothing was spent; ", BytesText(bytes), "\n");
+  }
+  std::string text = absl::StrCat(
+      scheme, ": ", searches.size() > 1 ? absl::StrCat(searches.size(), " queries, each ") : "",
+      GuaranteeText(last["guarantee"]));
+  if (last.contains("own_cell_probability")) {
+    absl::StrAppendFormat(&text, "; a query's own cell was asked for with probability %.2g",
+                          last["own_cell_probability"].get<double>());
+  }
+  if (last.contains("ledger")) {
+    const json& left = last["ledger"]["left"];
+    absl::StrAppendFormat(&text, "; left of the collection's budget: epsilon %.6g",
                           left["epsilon"].get<double>());
     if (left["delta"] > 0) {
       absl::StrAppendFormat(&text, " delta %.6g", left["delta"].get<double>());
     }
   }
-  return absl::StrCat(text, "; ", bytes, "\n");
+  return absl::StrCat(text, "; ", BytesText(bytes), "\n");
 }
 
 std::string OddsText(double epsilon) {
-  return absl::StrFormat("allows the server to become e^%g = %.2g times as sure of a guess", epsilon,
-                         std::exp(epsilon));
+  return absl::StrFormat("allows the server to become e^%g = %.2g times as sure of a guess",
+                         epsilon, std::exp(epsilon));
 }
 
 std::string AllowanceText(double epsilon) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "common/embedding/public_parameters.h"
 #include "privatemail/search_request.h"
@@ -15,8 +16,9 @@ namespace privatemail::client::cli {
 // have of class, label, similarity, distance and payload.
 std::string MatchesText(const nlohmann::json& search);
 
-// What the server could learn, what is left of the budget, and the bytes; with a newline.
-std::string CostText(const nlohmann::json& search);
+// What the server could learn from the queries of a command, what is left of the budget, and the
+// bytes; with a newline. searches: JSON of each query that was answered, at least one.
+std::string CostText(const std::vector<nlohmann::json>& searches);
 
 // "allows the server to become e^9 = 8.1e+03 times as sure of a guess"
 std::string OddsText(double epsilon);

@@ -58,7 +58,8 @@ absl::StatusOr<CellQuality> QualityOf(const v1::GetCollectionResponse& c) {
   }
   if (!c.has_quality()) {
     return absl::UnavailableError(
-        absl::StrCat(measured, "try again later; after many deletions a build measures again"));
+        absl::StrCat(measured, "`privatemail collection wait` and build(wait=True) wait for it; after many "
+                               "deletions a build measures again"));
   }
   auto quality = FromProto(c.quality(), static_cast<size_t>(c.parameters().cell_partitions_size()));
   if (quality.ok()) return quality;

@@ -74,7 +74,8 @@ absl::StatusOr<PublicParameters> ReadBuiltCollection(const v1::GetCollectionResp
   PM_RETURN_IF_ERROR(CheckHasAnchors(collection.name(), *parameters));
   if (collection.embedding_version() > 0) return parameters;
   return absl::FailedPreconditionError(
-      absl::StrCat("collection ", collection.name(), " is not built yet"));
+      absl::StrCat("collection ", collection.name(), " is not built yet: `privatemail build ",
+                   collection.name(), "` does it"));
 }
 
 absl::StatusOr<Anchors> JoinAnchors(const PublicParameters& parameters,

@@ -13,7 +13,8 @@ namespace {
 
 // What to wait for; empty: nothing.
 absl::StatusOr<std::string> AwaitedOf(const v1::GetCollectionResponse& c) {
-  if (c.has_build_share()) return absl::StrFormat("the build, of which %.0f %% is done", 100 * c.build_share());
+  if (c.has_build_share())
+    return absl::StrFormat("the build, of which %.0f %% is done", 100 * c.build_share());
   if (c.parameters().anchor_count() == 0) return "";
   if (c.embedding_version() == 0) {
     return absl::FailedPreconditionError(

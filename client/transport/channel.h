@@ -19,8 +19,7 @@ int MaxReceivedBytes(const ConnectionOptions& options);
 // - Read-only calls and searches: up to 4 attempts with the same bytes on UNAVAILABLE, and on
 //   CANCELLED, the status of a stopping daemon.
 // - Servers on this machine are reached directly, others through the proxy of grpc_proxy,
-// https_proxy
-//   or http_proxy unless no_proxy names them.
+//   https_proxy or http_proxy unless no_proxy names them.
 // FAILED_PRECONDITION: this process was forked from one that made a channel.
 // INVALID_ARGUMENT: the server is neither HOST:PORT nor a gRPC target; errors of
 // MakeChannelCredentials.

@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "client/transport/credentials.h"
 #include "client/transport/proxy.h"
+#include "common/base/field_error.h"
 
 namespace privatemail::client {
 namespace {
@@ -41,8 +42,9 @@ std::string Remedy(const ConnectionOptions& options, absl::string_view reason) {
     const std::string dates = DescribeAuthorityDates(options);
     if (!dates.empty()) return dates;
     return absl::StrCat(
-        "its certificate is not trusted: trust the fingerprint that privatemaild printed, or its "
-        "authority; or it is not valid at this time: set this machine's clock (",
+        "its certificate is not trusted: give the fingerprint that privatemaild printed (--trust, "
+        "PRIVATEMAIL_TRUST) or its authority's certificate (--ca); or it is not valid at this time: "
+        "set this machine's clock (",
         absl::FormatTime("%Y-%m-%d %H:%M UTC", absl::Now(), absl::UTCTimeZone()),
         ") if it is wrong, or have the certificate renewed");
   }
@@ -80,6 +82,11 @@ absl::Status ExplainConnectionError(const ConnectionOptions& options, const absl
     return absl::UnavailableError(absl::StrCat("server ", options.server, " cannot be reached",
                                                DescribeProxy(options.server), ": ",
                                                Remedy(options, status.message())));
+  }
+  if (status.code() == absl::StatusCode::kUnauthenticated && options.key_file.empty()) {
+    return FieldError(absl::StatusCode::kUnauthenticated, "key_file",
+                      "given to this server, a file such as admin.key in the daemon's data folder",
+                      "absent");
   }
   // Cancelled by the server: cancellations of the client return their own status.
   if (status.code() == absl::StatusCode::kCancelled) {

@@ -51,8 +51,7 @@ absl::Status Admission::Ticket::Await(const std::function<bool()>& cancelled) {
                        limits.max_concurrent, ")"));
     }
     const Stopwatch step;
-    admission_->changed_.wait_for(lock,
-                                  absl::ToChronoNanoseconds(std::min(kPollInterval, left)));
+    admission_->changed_.wait_for(lock, absl::ToChronoNanoseconds(std::min(kPollInterval, left)));
     waited += std::min(kPollInterval, step.Elapsed());
     lock.unlock();
     if (cancelled()) return absl::CancelledError("the caller stopped waiting in the queue");

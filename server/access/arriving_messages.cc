@@ -8,11 +8,13 @@ namespace privatemail::server {
 ArrivingMessages::ArrivingMessages(const Limits& limits)
     : most_(std::max<int64_t>(2, limits.max_transport_memory / 4 * 3 / limits.max_message_bytes)) {}
 
-void ArrivingMessages::Place::Enter(const std::string& key, std::function<void()> start) {
+void ArrivingMessages::Place::Enter(const std::string& key, bool is_operator,
+                                    std::function<void()> start) {
   {
     const std::lock_guard<std::mutex> guard(messages_->mutex_);
     key_ = key;
-    if (!messages_->HasRoom(key)) {
+    is_operator_ = is_operator;
+    if (!messages_->HasRoom(*this)) {
       state_ = State::kWaiting;
       entry_ = messages_->waiting_.insert(messages_->waiting_.end(), {this, std::move(start)});
       return;
@@ -49,14 +51,15 @@ bool ArrivingMessages::Place::KeepsOthersWaiting() const {
   const std::lock_guard<std::mutex> guard(messages_->mutex_);
   if (state_ != State::kTaken) return false;
   const int64_t own = messages_->CountOf(key_);
-  return std::any_of(messages_->waiting_.begin(), messages_->waiting_.end(),
-                     [&](const Waiting& waiting) {
-                       return messages_->CountOf(waiting.place->key_) + 1 < own;
-                     });
+  return std::any_of(
+      messages_->waiting_.begin(), messages_->waiting_.end(),
+      [&](const Waiting& waiting) { return messages_->CountOf(waiting.place->key_) < own; });
 }
 
-bool ArrivingMessages::HasRoom(const std::string& key) const {
-  return taken_ < most_ && (key.empty() || CountOf(key) < most_ / 2);
+bool ArrivingMessages::HasRoom(const Place& place) const {
+  if (place.is_operator_) return taken_ < most_;
+  const int64_t reserved = most_ < 4 ? 0 : 1;
+  return taken_ < most_ - reserved && (place.key_.empty() || CountOf(place.key_) < most_ / 2);
 }
 
 int64_t ArrivingMessages::CountOf(const std::string& key) const {
@@ -74,14 +77,19 @@ std::vector<std::function<void()>> ArrivingMessages::GiveBack(const std::string&
   --taken_;
   if (--taken_by_key_[key] == 0) taken_by_key_.erase(key);
   std::vector<std::function<void()>> starts;
-  for (auto next = waiting_.begin(); next != waiting_.end() && taken_ < most_;) {
-    const auto waiting = next++;
-    if (!HasRoom(waiting->place->key_)) continue;
-    Admit(waiting->place);
-    starts.push_back(std::move(waiting->start));
-    waiting_.erase(waiting);
+  while (true) {
+    auto next = waiting_.end();
+    for (auto one = waiting_.begin(); one != waiting_.end(); ++one) {
+      if (!HasRoom(*one->place)) continue;
+      if (next == waiting_.end() || CountOf(one->place->key_) < CountOf(next->place->key_)) {
+        next = one;
+      }
+    }
+    if (next == waiting_.end()) return starts;
+    Admit(next->place);
+    starts.push_back(std::move(next->start));
+    waiting_.erase(next);
   }
-  return starts;
 }
 
 }  // namespace privatemail::server

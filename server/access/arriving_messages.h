@@ -16,9 +16,10 @@ namespace privatemail::server {
 
 // A counting semaphore whose waiters hold no thread. gRPC takes the memory of a message of up to
 // max_message_bytes while its bytes arrive; beyond max_transport_memory it resets calls of any
-// caller. So only as many calls may read at once as have room for the longest messages. Served in
-// order of arrival, except that no key has more than half of the places. Thread-safe; outlives its
-// places.
+// caller. So only as many calls may read at once as have room for the longest messages. A free
+// place goes to the key that has fewest, of several to the call that waits longest; no key has more
+// than half of the places, and one of four or more is for operators alone, so that they can revoke
+// a key. Thread-safe; outlives its places.
 class ArrivingMessages {
   struct Waiting;
 
@@ -35,14 +36,15 @@ class ArrivingMessages {
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;
 
-    // Calls `start` at once, or on the thread of the call that makes room; that may destroy the place.
-    // key: its id; empty: all callers have none, and no share.
-    void Enter(const std::string& key, std::function<void()> start);
-    // Calls `start` if it waits, without a place: nothing will arrive, because the caller is gone.
+    // Calls `start` at once, or on the thread of the call that makes room; that may destroy the
+    // place. key: the id of the caller's key; empty where keys are off: then it has no share.
+    void Enter(const std::string& key, bool is_operator, std::function<void()> start);
+    // For a caller that is gone, so that nothing will arrive: if the call waits, calls `start`
+    // without a place.
     void StopWaiting();
     void Leave();
 
-    // Whether one of another key waits that has fewer places than the key of this one.
+    // Whether a call of another key waits that has fewer places.
     bool KeepsOthersWaiting() const;
 
    private:
@@ -53,6 +55,7 @@ class ArrivingMessages {
     // The following are guarded by the mutex of messages_.
     State state_ = State::kOutside;
     std::string key_;
+    bool is_operator_ = false;
     std::list<Waiting>::iterator entry_;  // while it waits
   };
 
@@ -63,10 +66,10 @@ class ArrivingMessages {
   };
 
   // The following are called with mutex_ held.
-  bool HasRoom(const std::string& key) const;
+  bool HasRoom(const Place& place) const;
   int64_t CountOf(const std::string& key) const;  // places that are taken
   void Admit(Place* place);
-  // Returns what those who have a place now wait for; to be called without mutex_.
+  // Returns what the calls that have a place now wait for; to be called without mutex_.
   std::vector<std::function<void()>> GiveBack(const std::string& key);
 
   const int64_t most_;

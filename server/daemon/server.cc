@@ -40,8 +40,8 @@ void SetArguments(const Limits& limits, grpc::ServerBuilder* builder) {
   builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kConnectionIdleMilliseconds);
   // Two daemons must not share a port.
   builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  // A call looks at its deadline itself. gRPC would send two outcomes of a call past it, and a proxy
-  // could take the second one for that of the next call over the same connection.
+  // A call looks at its deadline itself. gRPC would send two outcomes of a call past it, and a
+  // proxy could take the second one for that of the next call over the same connection.
   builder->AddChannelArgument(GRPC_ARG_ENABLE_DEADLINE_CHECKS, 0);
   // Detects callers whose machine is gone.
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMilliseconds);
@@ -189,9 +189,10 @@ DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
       parts_(std::move(parts)),
       admission_(options.limits),
       metrics_(parts_.catalog.get(), &admission_),
-      dispatcher_(parts_.keys.get(), parts_.audit.get(), &admission_, &metrics_,
-                  ParseIpAddresses("--trusted-proxies", options.trusted_proxies).value(),
-                  [catalog = parts_.catalog.get()] { return NamesOf(*catalog); }, options.limits),
+      dispatcher_(
+          parts_.keys.get(), parts_.audit.get(), &admission_, &metrics_,
+          ParseIpAddresses("--trusted-proxies", options.trusted_proxies).value(),
+          [catalog = parts_.catalog.get()] { return NamesOf(*catalog); }, options.limits),
       collections_(parts_.catalog.get(), &dispatcher_),
       health_(parts_.catalog.get(), &dispatcher_),
       maintenance_(parts_.catalog.get(), ToAutomaticBuildOptions(options), MaintenanceHooks()) {

@@ -294,17 +294,21 @@ absl::Status Call::NameCollections(const absl::Status& not_found) const {
     return not_found;
   }
   std::erase_if(names, [this](const std::string& name) { return !key_->Covers(name); });
-  std::string others = names.empty() ? "there is none yet" : "there are ";
-  absl::StrAppend(&others, absl::StrJoin(absl::MakeSpan(names).first(std::min(kMaxNamed, names.size())), ", "));
-  if (names.size() > kMaxNamed) absl::StrAppend(&others, " and ", names.size() - kMaxNamed, " more");
-  return absl::NotFoundError(absl::StrCat(not_found.message(), ": ", others));
+  if (names.empty()) {
+    return absl::NotFoundError(absl::StrCat(not_found.message(), ", and the key covers none"));
+  }
+  const auto named = absl::MakeSpan(names).first(std::min(kMaxNamed, names.size()));
+  const std::string more =
+      names.size() > kMaxNamed ? absl::StrCat(" and ", names.size() - kMaxNamed, " more") : "";
+  return absl::NotFoundError(
+      absl::StrCat(not_found.message(), "; those that do: ", absl::StrJoin(named, ", "), more));
 }
 
 bool Call::Read(google::protobuf::Message* message) {
   if (number_ > 0) {
     has_next_ = AwaitCaller([this] {
       StartReading();
-      if (Cancelled()) place_.StopWaiting();  // OnCancel may have been called before
+      if (context_->IsCancelled()) place_.StopWaiting();  // OnCancel may have been called before
     });
   }
   if (!has_next_) return false;
@@ -348,7 +352,8 @@ void Call::StartReading() {
   // Probes wait for nobody, so that a busy server still answers them.
   if (IsOpen()) return start();
   constexpr char kStrangers[] = "-";
-  place_.Enter(key_ == nullptr ? kStrangers : key_->id, start);
+  place_.Enter(key_ == nullptr ? kStrangers : key_->id, key_ != nullptr && key_->IsOperator(),
+               start);
 }
 
 void Call::ClearMessage() {

@@ -57,7 +57,7 @@ struct SharedByCalls {
   AuditLog* audit = nullptr;      // null: no audit log
   Admission* admission = nullptr;
   Metrics* metrics = nullptr;
-  std::set<std::string> trusted_proxies;  // addresses: 4 or 16 bytes
+  std::set<std::string> trusted_proxies;                  // addresses: 4 or 16 bytes
   std::function<std::vector<std::string>()> collections;  // the names of all
   ArrivingMessages arriving;
   RateLimiter rates = {};
@@ -216,7 +216,7 @@ class Call final : public grpc::ServerGenericBidiReactor {
   absl::Status stream_error_;
   std::optional<grpc::ByteBuffer> answer_;
   std::optional<Admission::Ticket> ticket_;  // held until the answer is delivered
-  ArrivingMessages::Place place_;  // until the message is parsed, or at once if it is short
+  ArrivingMessages::Place place_;          // until the message is parsed, or at once if it is short
   std::optional<IdleCalls::Watch> watch_;  // while the call waits for its caller
 };
 

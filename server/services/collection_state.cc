@@ -61,7 +61,8 @@ absl::StatusOr<std::shared_ptr<const Retriever>> RequireRetriever(const Collecti
   if (view.retriever != nullptr) return view.retriever;
   PM_RETURN_IF_ERROR(view.embedding_problem);
   const std::string& name = view.published->name;
-  return absl::FailedPreconditionError(absl::StrCat("collection ", name, " is not built yet"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "collection ", name, " is not built yet: `privatemail build ", name, "` does it"));
 }
 
 absl::StatusOr<std::shared_ptr<const CellIndex>> RequireCells(const CollectionView& view) {

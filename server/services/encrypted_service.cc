@@ -220,8 +220,8 @@ absl::Status Search(const Catalog& catalog, const v1::SearchEncryptedRequest& re
   }
   PM_RETURN_IF_ERROR(
       ReserveMemory(request, *rows, parameters.feature_dim, keys.uncached_bytes, call));
-  call.CountFurtherQueries(request.queries_size() - 1);
   PM_ASSIGN_OR_RETURN(auto queries, ParseQueries(request, parameters.feature_dim));
+  call.CountFurtherQueries(request.queries_size() - 1);
   PM_ASSIGN_OR_RETURN(const ScorePass::Answer answer,
                       view.encrypted->pass().Score({call.key().id, keys.keys, std::move(queries)},
                                                    [&call] { return call.Cancelled(); }));

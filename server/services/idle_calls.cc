@@ -76,8 +76,7 @@ void IdleCalls::End(absl::FunctionRef<absl::Status(const Watch& watch, double se
     const std::lock_guard<std::mutex> guard(mutex_);
     for (auto next = watches_.begin(); next != watches_.end();) {
       Watch& watch = **next++;
-      watch.end_ =
-          reason(watch, absl::ToDoubleSeconds(now_ - watch.since_));
+      watch.end_ = reason(watch, absl::ToDoubleSeconds(now_ - watch.since_));
       if (watch.end_.ok()) continue;
       grpc_call* const call = watch.context_->c_call();
       grpc_call_ref(call);

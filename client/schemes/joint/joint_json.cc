@@ -54,6 +54,7 @@ void AddJointJson(const SearchResponse& response, const SearchResult& result,
        {"classes", std::move(classes)},
        {"matches_in_classes", MatchesInClasses(result)},
        {"truncated", joint.truncated},
+       {"label_guessed", joint.label_guessed},
        {"timings",
         {{"network_ms", std::max(0., result.times.answer_ms - result.times.server_ms)},
          {"server_ms", result.times.server_ms}}},
@@ -61,7 +62,6 @@ void AddJointJson(const SearchResponse& response, const SearchResult& result,
        {"changes_since_embedding", joint.changes_since_embedding},
        {"alignment", {{"relative_residual", joint.relative_residual}, {"scale", joint.scale}}}});
   if (joint.noise_stddev.has_value()) {
-    (*json)["label_guessed"] = joint.label_guessed;
     (*json)["radius_meaning"] = RadiusJson(joint.radius_meaning);
     (*json)["sensitivity"] = *joint.sensitivity;
     (*json)["noise_stddev"] = *joint.noise_stddev;

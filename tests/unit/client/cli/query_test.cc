@@ -108,7 +108,7 @@ TEST_F(QueryEncryptedTest, ErrorsNameTheFlag) {
             "--private-iterations must be 1, but is 0");
   EXPECT_EQ(WithFlagName(FieldError("k", "1", "0"), query).message(), "-k must be 1, but is 0");
   EXPECT_EQ(WithFlagName(FieldError("budget", "left", "exhausted"), query).message(),
-            "budget must be left, but is exhausted; see `privatemail budget set`");
+            "budget must be left, but is exhausted; `privatemail budget set NAME --epsilon E --delta D` sets it");
   const absl::Status other = absl::InvalidArgumentError("k must be 1");
   EXPECT_EQ(WithFlagName(other, query), other);
 }

@@ -20,13 +20,17 @@ json Joint(double epsilon, bool proven) {
 TEST(SearchText, MatchesHaveTheColumnsThatSaySomething) {
   json search = Joint(1, true);
   EXPECT_EQ(MatchesText(search), "no item matches\n");
-  search["matches"] = {{{"id", "a"}, {"label", nullptr}, {"class", nullptr},
-                        {"squared_distance", .5}, {"payload", nullptr}}};
+  search["matches"] = {{{"id", "a"},
+                        {"label", nullptr},
+                        {"class", nullptr},
+                        {"squared_distance", .5},
+                        {"payload", nullptr}}};
   EXPECT_EQ(MatchesText(search), "id\na\n");
   search["scheme"] = "cells";
   EXPECT_EQ(MatchesText(search), "id  squared distance\na   0.5\n");
   search["matches"][0].update({{"similarity", .75}, {"label", 3}, {"payload", {{"x", 1}}}});
-  EXPECT_EQ(MatchesText(search), "id  label  similarity  payload\na   3      0.75        {\"x\":1}\n");
+  EXPECT_EQ(MatchesText(search),
+            "id  label  similarity  payload\na   3      0.75        {\"x\":1}\n");
   search["matches"][0]["class"] = "ramen\nid";
   EXPECT_THAT(MatchesText(search), HasSubstr("a   ramen\\nid  0.75"));
 }
@@ -34,22 +38,29 @@ TEST(SearchText, MatchesHaveTheColumnsThatSaySomething) {
 TEST(SearchText, LikelyClassesComeFirst) {
   json search = Joint(1, true);
   search["label_guessed"] = true;
-  search["classes"] = {{{"class", "soba"}, {"posterior", .75}}, {{"class", "udon"}, {"posterior", .25}}};
+  search["classes"] = {{{"class", "soba"}, {"posterior", .75}},
+                       {{"class", "udon"}, {"posterior", .25}}};
   EXPECT_EQ(MatchesText(search), "likely class: soba (0.75), udon (0.25)\nno item matches\n");
 }
 
 TEST(SearchText, CostNamesGuaranteeRestAndBytes) {
-  EXPECT_EQ(CostText(Joint(1, true)),
-            "joint: epsilon 1 delta 1e-05, proven; left of the budget: epsilon 0.3 delta 0.001; "
+  EXPECT_EQ(CostText({Joint(1, true)}),
+            "joint: epsilon 1 delta 1e-05, proven; left of the collection's budget: epsilon 0.3 "
+            "delta 0.001; "
             "1.5 kB up, 0.25 kB down\n");
-  const std::string large = CostText(Joint(9, true));
+  const std::string large = CostText({Joint(9, true)});
   EXPECT_THAT(large, HasSubstr("proven, which allows the server to become e^9 = 8.1e+03 times"));
-  const std::string unproven = CostText(Joint(9, false));
+  const std::string unproven = CostText({Joint(9, false)});
   EXPECT_THAT(unproven, HasSubstr("as published, without a proof"));
   EXPECT_THAT(unproven, Not(HasSubstr(", proven")));
+  EXPECT_EQ(
+      CostText({Joint(1, true), Joint(1, true), Joint(1, true)}),
+      "joint: 3 queries, each epsilon 1 delta 1e-05, proven; left of the collection's budget: "
+      "epsilon 0.3 delta 0.001; 4.5 kB up, 0.75 kB down\n");
   json again = Joint(1, true);
   again.erase("guarantee");
-  EXPECT_EQ(CostText(again), "joint: sent again, so nothing was spent; 1.5 kB up, 0.25 kB down\n");
+  EXPECT_EQ(CostText({again}),
+            "joint: sent again, so nothing was spent; 1.5 kB up, 0.25 kB down\n");
 }
 
 TEST(SearchText, LargeChargesSayWhatTheyAllow) {
@@ -61,8 +72,9 @@ TEST(SearchText, LargeChargesSayWhatTheyAllow) {
   request.epsilon = 5;
   EXPECT_EQ(ChargeText(request, Scheme::kEncrypted, parameters), "");
   const std::string joint = ChargeText(request, Scheme::kJoint, parameters);
-  EXPECT_EQ(joint, "each query spends epsilon 5, which allows the server to become e^5 = 1.5e+02 "
-                   "times as sure of a guess");
+  EXPECT_EQ(joint,
+            "each query spends epsilon 5, which allows the server to become e^5 = 1.5e+02 "
+            "times as sure of a guess");
   // e^5 / (e^5 + 15)
   EXPECT_EQ(ChargeText(request, Scheme::kCells, parameters),
             joint + "; of 16 cells the query's own is asked for with probability 0.9082");

@@ -15,21 +15,20 @@ namespace {
 
 class ArrivingMessagesTest : public ::testing::Test {
  protected:
-  static Limits FourPlaces() {
+  static Limits FivePlaces() {
     Limits limits;
     limits.max_message_bytes = 30;
-    limits.max_transport_memory = 160;  // of which 120 are for messages
+    limits.max_transport_memory = 200;  // of which 150 are for messages, one place for operators
     return limits;
   }
 
-  ArrivingMessages::Place& Enter(const std::string& key) {
+  void Enter(const std::string& key, bool is_operator = false) {
     const size_t number = places_.size();
     places_.emplace_back(&messages_);
-    places_.back().Enter(key, [this, number] { started_.push_back(number); });
-    return places_.back();
+    places_.back().Enter(key, is_operator, [this, number] { started_.push_back(number); });
   }
 
-  ArrivingMessages messages_{FourPlaces()};
+  ArrivingMessages messages_{FivePlaces()};
   std::deque<ArrivingMessages::Place> places_;  // ends before messages_
   std::vector<size_t> started_;
 };
@@ -43,6 +42,25 @@ TEST_F(ArrivingMessagesTest, KeyHasHalfOfThePlacesAndOthersTheRest) {
   EXPECT_THAT(started_, ::testing::SizeIs(5));
   places_[0].Leave();
   EXPECT_THAT(started_, ::testing::ElementsAre(0, 1, 3, 4, 5, 2));
+}
+
+TEST_F(ArrivingMessagesTest, FreePlaceGoesToTheKeyWithFewest) {
+  for (const char* key : {"a", "a", "b", "b", "a", "b", "a", "c"}) Enter(key);
+  places_[0].Leave();
+  EXPECT_THAT(started_, ::testing::ElementsAre(0, 1, 2, 3, 7)) << "c came last and has none";
+  places_[7].Leave();
+  EXPECT_THAT(started_, ::testing::ElementsAre(0, 1, 2, 3, 7, 4));
+}
+
+TEST_F(ArrivingMessagesTest, OnePlaceIsForOperators) {
+  for (const char* key : {"a", "a", "b", "b", "c"}) Enter(key);
+  EXPECT_THAT(started_, ::testing::SizeIs(4));
+  Enter("admin", /*is_operator=*/true);
+  EXPECT_THAT(started_, ::testing::ElementsAre(0, 1, 2, 3, 5));
+  Enter("admin", /*is_operator=*/true);
+  EXPECT_THAT(started_, ::testing::SizeIs(5));
+  places_[5].Leave();
+  EXPECT_THAT(started_, ::testing::ElementsAre(0, 1, 2, 3, 5, 6)) << "c has no room";
 }
 
 TEST_F(ArrivingMessagesTest, CallersWithoutKeyHaveAllPlaces) {
@@ -68,7 +86,7 @@ TEST_F(ArrivingMessagesTest, PlaceThatEndsWhileItWaitsNeverStarts) {
   for (int i = 0; i < 4; ++i) Enter("");
   {
     ArrivingMessages::Place gone(&messages_);
-    gone.Enter("", [] { FAIL() << "it is gone"; });
+    gone.Enter("", /*is_operator=*/false, [] { FAIL() << "it is gone"; });
   }
   places_[0].Leave();
 }
@@ -78,12 +96,14 @@ TEST_F(ArrivingMessagesTest, OnlyKeysWithMoreKeepOthersWaiting) {
   EXPECT_FALSE(places_[0].KeepsOthersWaiting());
   Enter("a");
   EXPECT_FALSE(places_[0].KeepsOthersWaiting()) << "its own key waits";
-  Enter("d");
+  Enter("b");
   EXPECT_TRUE(places_[0].KeepsOthersWaiting());
-  EXPECT_FALSE(places_[2].KeepsOthersWaiting()) << "b has one place, d would have as many";
-  EXPECT_FALSE(places_[5].KeepsOthersWaiting()) << "it waits itself";
-  places_[5].StopWaiting();
-  EXPECT_FALSE(places_[0].KeepsOthersWaiting());
+  EXPECT_FALSE(places_[2].KeepsOthersWaiting()) << "its own key waits, and c has as many";
+  Enter("d");
+  EXPECT_TRUE(places_[2].KeepsOthersWaiting()) << "d has none";
+  EXPECT_FALSE(places_[6].KeepsOthersWaiting()) << "it waits itself";
+  places_[6].StopWaiting();
+  EXPECT_FALSE(places_[2].KeepsOthersWaiting());
 }
 
 TEST_F(ArrivingMessagesTest, LittleMemoryHasTwoPlaces) {
@@ -94,7 +114,8 @@ TEST_F(ArrivingMessagesTest, LittleMemoryHasTwoPlaces) {
   }());
   std::deque<ArrivingMessages::Place> places;
   int started = 0;
-  for (int i = 0; i < 3; ++i) places.emplace_back(&messages).Enter("", [&] { ++started; });
+  for (int i = 0; i < 3; ++i)
+    places.emplace_back(&messages).Enter("", /*is_operator=*/false, [&] { ++started; });
   EXPECT_EQ(started, 2);
 }
 

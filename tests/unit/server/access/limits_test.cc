@@ -127,6 +127,17 @@ TEST(RateLimiter, ErrorNamesLimitAndRetryTime) {
   EXPECT_EQ(wait, absl::Milliseconds(500));
 }
 
+TEST(RateLimiter, FurtherQueriesAreOwed) {
+  RateLimiter limiter;
+  const AccessKey key = KeyOf("a", 10);
+  EXPECT_EQ(Taken(&limiter, key, kStart, 1), 1);
+  limiter.Owe(key, kStart, 29);
+  EXPECT_EQ(Taken(&limiter, key, kStart + milliseconds(1050), 100), 0) << "20 - 1 - 29 + 10.5";
+  EXPECT_EQ(Taken(&limiter, key, kStart + milliseconds(1150), 100), 1);
+  limiter.Owe(KeyOf("b", 0), kStart, 5);
+  EXPECT_EQ(Taken(&limiter, KeyOf("b", 0), kStart, 9), 9) << "no rate";
+}
+
 TEST(RateLimiter, RemovesFullBucketsOnly) {
   RateLimiter limiter;
   const AccessKey busy = KeyOf("busy", 1);

@@ -330,9 +330,8 @@ TEST_F(AccessTest, RateCountsEncryptedQueriesThatAreAnswered) {
   const auto retrieval = v1::RetrievalService::NewStub(ChannelWith(admin_));
   v1::GetCollectionRequest notes;
   notes.set_collection("notes");
-  ASSERT_OK_AND_ASSIGN(
-      const v1::GetCollectionResponse found,
-      Ask(retrieval.get(), &ServiceTest::Retrieval::GetCollection, notes));
+  ASSERT_OK_AND_ASSIGN(const v1::GetCollectionResponse found,
+                       Ask(retrieval.get(), &ServiceTest::Retrieval::GetCollection, notes));
   v1::SearchEncryptedRequest request = SearchRequest(found.fingerprint());
   const size_t chunks = (MakeItems(1, 1)[0].features.size() + kDelta - 1) / kDelta;
   request.clear_queries();
