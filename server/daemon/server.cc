@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -281,6 +282,8 @@ absl::Status DaemonServer::Listen(const DaemonOptions& options) {
 void DaemonServer::Drain(absl::Duration grace) {
   if (server_ == nullptr) return;
   health_.Drain();
+  // A store that hangs takes its time to be left, so that happens beside the calls.
+  const std::jthread leaving([this] { parts_.catalog->StopFollowing(); });
   server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
   server_->Wait();
   server_.reset();

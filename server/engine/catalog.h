@@ -83,6 +83,9 @@ class Catalog {
   absl::StatusOr<CollectionView> Find(absl::string_view name) const;
   std::vector<CollectionView> List() const;  // by name
 
+  // Follows changes of other daemons no more. Once, by one thread; the store may take a second.
+  void StopFollowing() { watch_ = nullptr; }
+
   // INVALID_ARGUMENT naming the field; ALREADY_EXISTS; RESOURCE_EXHAUSTED: max_resident_memory;
   // CANCELLED: nothing was created. Cost: a k-means of the anchors for each partition, and one for
   // the codebook of a pq code.
