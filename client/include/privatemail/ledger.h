@@ -178,7 +178,8 @@ class Ledger {
   // into .3; a budget may be exceeded by that much.
   // - INVALID_ARGUMENT: Validate refuses the guarantee; epsilon, or mu where there is one, is 0.
   // - FAILED_PRECONDITION: no budget granted; or Gaussian accounting of a guarantee that is not
-  //   proven or has neither a mu nor delta = 0.
+  //   proven or has neither a mu nor delta = 0; or the collection's first charge at a server of an
+  //   operator with Gaussian accounting, after charges with delta 0.
   // - RESOURCE_EXHAUSTED: the collection's or an operator's budget is too small; the message has
   //   spent, asked and left.
   // - UNAVAILABLE: not durable or not witnessed; may count nevertheless.
@@ -216,6 +217,8 @@ class Ledger {
   absl::Status CreateFiles(sqlite::Transaction transaction);
   absl::StatusOr<sqlite::Transaction> BeginTransaction();
   absl::StatusOr<std::vector<OperatorEntry>> ReadOperators(const std::string& collection_uuid,
+                                                           const std::string& server);
+  absl::StatusOr<std::vector<OperatorEntry>> JoinOperators(const std::string& collection_uuid,
                                                            const std::string& server);
   absl::Status Apply(const LedgerChange& change, int64_t times, sqlite::Transaction transaction);
 

@@ -507,6 +507,22 @@ TEST_F(LedgerOperator, PureReleasesBarChangesOfAccounting) {
   EXPECT_THAT(ledger->GrantOperator("other", kServer, {1, 1e-5}), IsOk());
 }
 
+// Pure releases from before a collection joined are not covered, those that followed are.
+TEST_F(LedgerOperator, GaussianAccountingRefusesFormerPureReleasesOfACollection) {
+  const auto ledger = OpenGranted({10, 1e-5});
+  ASSERT_THAT(ledger->GrantOperator("acme", kServer, {5, 1e-5}, Accounting::kGaussian), IsOk());
+  ASSERT_THAT(ledger->Charge(kUuid, Costs(.1, 0), "of a stranger"), IsOk());
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 0), kServer),
+              FailsWith(kFailedPrecondition,
+                        absl::StrCat("accounting must be basic for collection ", kUuid,
+                                     " over all collections of operator acme")));
+  EXPECT_EQ(ledger->ShowOperator("acme")->sum.releases, 0);
+  ASSERT_THAT(ledger->Grant("another", {10, 1e-5}), IsOk());
+  for (const char* server : {kServer, kServer, "of a stranger"}) {
+    EXPECT_THAT(ledger->Charge("another", Costs(.1, 0), server), IsOk()) << server;
+  }
+}
+
 // 1 + 2 + 4 of ten are charged together; then the sum covers 3 more. A batch for another server
 // takes no charge of this one.
 TEST_F(LedgerOperator, BatchBeyondTheSumSpendsItOneByOne) {
