@@ -75,7 +75,7 @@ absl::Status CheckBudget(const LedgerEntry& entry, const Guarantee& asked, int64
   const Budget after = AddCharge(entry, asked, times).spent();
   const bool epsilon = Exceeds(after.epsilon, entry.granted->epsilon);
   if (!epsilon && !Exceeds(after.delta, entry.granted->delta)) return absl::OkStatus();
-  if (!epsilon && entry.granted->delta == 0) {
+  if (!epsilon && entry.granted->delta == 0 && asked.delta > 0) {
     return FieldError(
         absl::StatusCode::kResourceExhausted, "budget",
         absl::StrCat("granted with a delta for releases that spend delta ", asked.delta, whose),
@@ -317,7 +317,7 @@ absl::Status Ledger::GrantOperator(const std::string& name, const std::string& s
   }
   PM_ASSIGN_OR_RETURN(const LedgerEntry before, ReadOperatorEntry(*database_, name, "", ""));
   PM_ASSIGN_OR_RETURN(const LedgerEntry joined, ReadOperatorEntry(*database_, name, "", server));
-  PM_RETURN_IF_ERROR(CheckAccountingChange(joined, accounting));
+  if (before.granted.has_value()) PM_RETURN_IF_ERROR(CheckAccountingChange(joined, accounting));
   PM_RETURN_IF_ERROR(CheckJoinsFilter(before, joined, accounting, server));
   return Apply({.kind = LedgerChange::Kind::kOperatorGrant,
                 .collection = name,
