@@ -181,6 +181,21 @@ int rename(const char* from, const char* to) noexcept {
   return result;
 }
 
+int link(const char* from, const char* to) noexcept {
+  static const auto real = privatemail::Real<int(const char*, const char*)>("link");
+  std::string old_name;
+  std::string new_name;
+  const bool held = privatemail::simulated::disk != nullptr &&
+                    privatemail::simulated::disk->Holds(from, &old_name) &&
+                    privatemail::simulated::disk->Holds(to, &new_name);
+  if (held) privatemail::simulated::disk->Count();
+  const int result = real(from, to);
+  if (held && result == 0) {
+    privatemail::simulated::disk->Renamed(new_name, privatemail::simulated::disk->Named(old_name));
+  }
+  return result;
+}
+
 int statx(int descriptor, const char* path, int flags, unsigned mask,
           struct statx* status) noexcept {
   static const auto real =

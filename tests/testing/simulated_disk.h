@@ -44,7 +44,7 @@ using Births = std::map<std::string, int64_t>;
 //   content and size of a file   fsync or fdatasync of the file
 //   names                        fsync of the folder
 // No call sets the birth time of a file, so statx returns that of the file on this disk, and no
-// inode. Not simulated: torn sectors (512 bytes), modes, links, mappings.
+// inode. Not simulated: torn sectors (512 bytes), modes, symbolic links, mappings.
 ProcessRun RunUntilPowerCut(const std::string& folder, const PowerCut& cut, Births& births,
                             const std::function<void(ProcessRun&)>& run);
 

@@ -117,6 +117,9 @@ std::string SumOf(const OperatorEntry& entry);
 // | ledger lost                          | Open refuses: DATA_LOSS                               |
 // | witness copied, restored or lost     | Charge, Grant, Show refuse: DATA_LOSS; History reads  |
 //
+// Where inode numbers change over a remount (some FUSE file systems and container mounts), every
+// mount counts as a copy of the witness: the ledger is refused.
+//
 // Not detected, so the spent budget is forgotten:
 // - ledger and witness both deleted: a new ledger, with nothing granted;
 // - the whole file system restored, kernel time stamps included: disk image, volume or virtual
@@ -178,7 +181,8 @@ class Ledger {
   // into .3; a budget may be exceeded by that much.
   // - INVALID_ARGUMENT: Validate refuses the guarantee; epsilon, or mu where there is one, is 0.
   // - FAILED_PRECONDITION: no budget granted; or Gaussian accounting of a guarantee that is not
-  //   proven or has neither a mu nor delta = 0.
+  //   proven or has neither a mu nor delta = 0; or the collection's first charge at a server of an
+  //   operator with Gaussian accounting, after charges with delta 0.
   // - RESOURCE_EXHAUSTED: the collection's or an operator's budget is too small; the message has
   //   spent, asked and left.
   // - UNAVAILABLE: not durable or not witnessed; may count nevertheless.
@@ -216,6 +220,8 @@ class Ledger {
   absl::Status CreateFiles(sqlite::Transaction transaction);
   absl::StatusOr<sqlite::Transaction> BeginTransaction();
   absl::StatusOr<std::vector<OperatorEntry>> ReadOperators(const std::string& collection_uuid,
+                                                           const std::string& server);
+  absl::StatusOr<std::vector<OperatorEntry>> JoinOperators(const std::string& collection_uuid,
                                                            const std::string& server);
   absl::Status Apply(const LedgerChange& change, int64_t times, sqlite::Transaction transaction);
 

@@ -14,9 +14,10 @@ namespace privatemail::client {
 std::string DefaultStateFolder();
 
 // Creates the folder with mode 0700, and its parents, unless it exists; takes the access of others
-// to a folder of this user's away, as umasks, chmod -R or Kubernetes' fsGroup give it.
+// to a folder of this user's away, as umasks, chmod -R or Kubernetes' fsGroup give it, if it is
+// empty or holds a ledger or a last release.
 // PERMISSION_DENIED: it cannot be created, is no folder, everyone may write to it, or others may
-// access it and it is not this user's.
+// access it and it is not this user's or holds other files alone.
 absl::Status CreateStateFolder(const std::string& folder);
 
 // The ledger's file in a state folder. The command line's is in the default folder: a second ledger

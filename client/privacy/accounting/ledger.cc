@@ -75,7 +75,7 @@ absl::Status CheckBudget(const LedgerEntry& entry, const Guarantee& asked, int64
   const Budget after = AddCharge(entry, asked, times).spent();
   const bool epsilon = Exceeds(after.epsilon, entry.granted->epsilon);
   if (!epsilon && !Exceeds(after.delta, entry.granted->delta)) return absl::OkStatus();
-  if (!epsilon && entry.granted->delta == 0) {
+  if (!epsilon && entry.granted->delta == 0 && asked.delta > 0) {
     return FieldError(
         absl::StatusCode::kResourceExhausted, "budget",
         absl::StrCat("granted with a delta for releases that spend delta ", asked.delta, whose),
@@ -122,6 +122,19 @@ absl::Status CheckAccountingChange(const LedgerEntry& entry, Accounting accounti
                    entry.accounting == Accounting::kBasic ? "basic" : "gaussian",
                    " as before: ", entry.pure_releases, " of ", entry.releases,
                    " releases have delta 0, and no proof covers the change"));
+}
+
+// The filter of Gaussian accounting covers releases with delta 0 only from the time on when they
+// were under it. added: what joins, for messages.
+absl::Status CheckJoinsFilter(const LedgerEntry& before, const LedgerEntry& joined,
+                              Accounting accounting, absl::string_view added) {
+  if (accounting != Accounting::kGaussian || joined.pure_releases <= before.pure_releases) {
+    return absl::OkStatus();
+  }
+  return FieldError(absl::StatusCode::kFailedPrecondition, "accounting",
+                    absl::StrCat("basic for ", added, ", since no proof covers its releases ",
+                                 "with delta 0 that were made before"),
+                    "gaussian");
 }
 
 absl::Status WitnessMismatchError(const std::string& path, absl::string_view why) {
@@ -304,13 +317,8 @@ absl::Status Ledger::GrantOperator(const std::string& name, const std::string& s
   }
   PM_ASSIGN_OR_RETURN(const LedgerEntry before, ReadOperatorEntry(*database_, name, "", ""));
   PM_ASSIGN_OR_RETURN(const LedgerEntry joined, ReadOperatorEntry(*database_, name, "", server));
-  PM_RETURN_IF_ERROR(CheckAccountingChange(joined, accounting));
-  if (accounting == Accounting::kGaussian && joined.pure_releases > before.pure_releases) {
-    return FieldError(absl::StatusCode::kFailedPrecondition, "accounting",
-                      absl::StrCat("basic for ", server, ", since no proof covers its releases ",
-                                   "with delta 0 that were made before"),
-                      "gaussian");
-  }
+  if (before.granted.has_value()) PM_RETURN_IF_ERROR(CheckAccountingChange(joined, accounting));
+  PM_RETURN_IF_ERROR(CheckJoinsFilter(before, joined, accounting, server));
   return Apply({.kind = LedgerChange::Kind::kOperatorGrant,
                 .collection = name,
                 .epsilon = budget.epsilon,
@@ -333,6 +341,20 @@ absl::StatusOr<std::vector<OperatorEntry>> Ledger::ReadOperators(const std::stri
     PM_ASSIGN_OR_RETURN(const LedgerEntry sum,
                         ReadOperatorEntry(*database_, name, collection_uuid, ""));
     operators.push_back({name, sum});
+  }
+  return operators;
+}
+
+// Those of ReadOperators, if the collection may join them.
+absl::StatusOr<std::vector<OperatorEntry>> Ledger::JoinOperators(const std::string& collection_uuid,
+                                                                 const std::string& server) {
+  PM_ASSIGN_OR_RETURN(std::vector<OperatorEntry> operators,
+                      ReadOperators(collection_uuid, server));
+  for (const OperatorEntry& one : operators) {
+    PM_ASSIGN_OR_RETURN(const LedgerEntry before, ReadOperatorEntry(*database_, one.name, "", ""));
+    PM_RETURN_IF_ERROR(CheckJoinsFilter(before, one.sum, one.sum.accounting,
+                                        absl::StrCat("collection ", collection_uuid, " ",
+                                                     SumOf(one))));
   }
   return operators;
 }
@@ -389,7 +411,7 @@ absl::StatusOr<LedgerEntry> Ledger::Charge(const std::string& collection_uuid,
   PM_ASSIGN_OR_RETURN(sqlite::Transaction transaction, BeginTransaction());
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ReadLedgerEntry(*database_, collection_uuid));
   PM_ASSIGN_OR_RETURN(const std::vector<OperatorEntry> operators,
-                      ReadOperators(collection_uuid, server));
+                      JoinOperators(collection_uuid, server));
   int64_t times = batch_.not_taken > 0 ? 1 : std::clamp<int64_t>(batch_.to_come, 1, batch_.next);
   if (times > 1 && !CheckBudgets(entry, operators, guarantee, times).ok()) times = 1;
   PM_RETURN_IF_ERROR(CheckBudgets(entry, operators, guarantee, times));

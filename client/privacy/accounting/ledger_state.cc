@@ -36,7 +36,9 @@ constexpr char kServerColumn[] = R"sql(
 )sql";
 
 // Columns hold 1 for a grant, 2 for a charge and 3 for an operator's grant.
-int64_t ToColumn(LedgerChange::Kind kind) { return static_cast<int64_t>(kind) + 1; }
+constexpr int64_t ToColumn(LedgerChange::Kind kind) { return static_cast<int64_t>(kind) + 1; }
+constexpr int64_t kChargeKind = ToColumn(LedgerChange::Kind::kCharge);
+constexpr int64_t kOperatorKind = ToColumn(LedgerChange::Kind::kOperatorGrant);
 
 absl::StatusOr<int64_t> QueryInt(sqlite::Database& database, absl::string_view sql) {
   PM_ASSIGN_OR_RETURN(sqlite::Statement statement, database.Prepare(sql));
@@ -171,8 +173,8 @@ absl::StatusOr<LedgerEntry> ReadEntry(sqlite::Database& database, LedgerChange::
           absl::StrCat("SELECT total(epsilon), total(delta), count(*), count(gaussian_mu), "
                        "total(gaussian_mu * gaussian_mu), min(proven), "
                        "count(DISTINCT neighbours), total(delta = 0), max(neighbours) FROM changes "
-                       "WHERE kind = 2 AND collection IN (",
-                       collections, ")")));
+                       "WHERE kind = ",
+                       kChargeKind, " AND collection IN (", collections, ")")));
   for (size_t i = 0; i < keys.size(); ++i) sum.BindText(static_cast<int>(i) + 1, keys[i]);
   PM_RETURN_IF_ERROR(sum.Step().status());
   entry.sums = {sum.Double(0), sum.Double(1)};
@@ -196,9 +198,11 @@ absl::StatusOr<LedgerEntry> ReadOperatorEntry(sqlite::Database& database, const 
                                               const std::string& collection,
                                               const std::string& server) {
   return ReadEntry(database, LedgerChange::Kind::kOperatorGrant,
-                   "SELECT collection FROM changes WHERE kind = 2 AND server <> '' AND server IN "
-                   "(SELECT server FROM changes WHERE kind = 3 AND collection = ?1 "
-                   "UNION SELECT ?3) UNION SELECT ?2",
+                   absl::StrCat("SELECT collection FROM changes WHERE kind = ", kChargeKind,
+                                " AND server <> '' AND server IN "
+                                "(SELECT server FROM changes WHERE kind = ",
+                                kOperatorKind,
+                                " AND collection = ?1 UNION SELECT ?3) UNION SELECT ?2"),
                    {name, collection, server});
 }
 
@@ -207,10 +211,11 @@ absl::StatusOr<std::vector<std::string>> ReadOperatorNames(sqlite::Database& dat
                                                            const std::string& server) {
   PM_ASSIGN_OR_RETURN(
       sqlite::Statement row,
-      database.Prepare("SELECT DISTINCT collection FROM changes WHERE kind = 3 AND "
-                       "(server = ?2 OR ?1 = '' AND ?2 = '' OR server IN "
-                       "(SELECT server FROM changes WHERE kind = 2 AND collection = ?1)) "
-                       "ORDER BY collection"));
+      database.Prepare(absl::StrCat(
+          "SELECT DISTINCT collection FROM changes WHERE kind = ", kOperatorKind,
+          " AND (server = ?2 OR ?1 = '' AND ?2 = '' OR server IN "
+          "(SELECT server FROM changes WHERE kind = ",
+          kChargeKind, " AND collection = ?1)) ORDER BY collection")));
   row.BindText(1, collection).BindText(2, server);
   std::vector<std::string> names;
   while (true) {
@@ -226,15 +231,14 @@ absl::StatusOr<std::vector<LedgerChange>> ReadLedgerChanges(sqlite::Database& da
       sqlite::Statement row,
       database.Prepare("SELECT kind, epsilon, delta, accounting, neighbours, proven, source, "
                        "made_at, gaussian_mu, gaussian_mu IS NOT NULL FROM changes "
-                       "WHERE collection = ? AND kind < 3 ORDER BY number"));
-  row.BindText(1, collection);
+                       "WHERE collection = ?1 AND kind <> ?2 ORDER BY number"));
+  row.BindText(1, collection).Bind(2, kOperatorKind);
   std::vector<LedgerChange> changes;
   while (true) {
     PM_ASSIGN_OR_RETURN(const bool found, row.Step());
     if (!found) return changes;
     LedgerChange& change = changes.emplace_back();
-    change.kind = row.Int(0) == ToColumn(LedgerChange::Kind::kGrant) ? LedgerChange::Kind::kGrant
-                                                                     : LedgerChange::Kind::kCharge;
+    change.kind = static_cast<LedgerChange::Kind>(row.Int(0) - 1);
     change.collection = collection;
     change.epsilon = row.Double(1);
     change.delta = row.Double(2);

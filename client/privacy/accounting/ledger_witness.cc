@@ -175,8 +175,11 @@ absl::Status LedgerWitness::Replace(const Record& previous, const Record& record
   PM_ASSIGN_OR_RETURN(const Record current, ReadRecord(file.get(), path_));
   if (current != previous) return aborted();
   PM_RETURN_IF_ERROR(WriteRecord(record, path_));
-  // A hard link to the former record could be put back, with a ledger of its time.
-  if (ftruncate(file.get(), 0) != 0) return FileError(path_, "erased in its former version");
+  // A hard link to the former record could be put back, with a ledger of its time, also after the
+  // loss of power.
+  if (ftruncate(file.get(), 0) != 0 || fsync(file.get()) != 0) {
+    return FileError(path_, "erased in its former version");
+  }
   return absl::OkStatus();
 }
 

@@ -2,6 +2,7 @@
 // of both. Every reported charge must be on disk, or the ledger must refuse; the witness must count
 // it in any case.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -165,6 +166,21 @@ TEST(LedgerPowerLoss, CutBatchRefundsNothing) {
     EXPECT_EQ(tally.faults, 0) << tally.first_fault;
     EXPECT_EQ(tally.refusals, 0);
   }
+}
+
+// Somebody keeps a hard link to a witness; the power goes once the next charge is reported.
+TEST(LedgerPowerLoss, FormerWitnessStaysErased) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "ledger";
+  Births births;
+  const ProcessRun life = RunUntilPowerCut(folder.path(), {}, births, [&](ProcessRun& own) {
+    const auto ledger = Ledger::Open(path);
+    if (!ledger.ok() || !(*ledger)->Grant(kUuid, {kAffordable, 1e-5}).ok()) return;
+    if (::link((path + ".witness").c_str(), (folder / "kept").c_str()) != 0) return;
+    if ((*ledger)->Charge(kUuid, kCharge).ok()) own.reported = 1;
+  });
+  EXPECT_EQ(life.reported, 1);
+  EXPECT_EQ(std::filesystem::file_size(folder / "kept"), 0);
 }
 
 void PutBack(const std::filesystem::path& copy, const std::string& folder) {

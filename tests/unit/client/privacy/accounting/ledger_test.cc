@@ -221,6 +221,11 @@ TEST_F(LedgerTest, GrantWithoutDeltaPaysForPureReleasesOnly) {
                 "budget must be granted with a delta for releases that spend delta 1e-300"));
   EXPECT_THAT(ledger->Charge(kUuid, Costs(.2, 0)),
               FailsWith(kExhausted, "spent epsilon 0.9 delta 0"));
+  ASSERT_THAT(ledger->Grant("another", {1, .1}), IsOk());
+  ASSERT_THAT(ledger->Charge("another", Costs(.1, .01)), IsOk());
+  ASSERT_THAT(ledger->Grant("another", {1, 0}), IsOk());
+  EXPECT_THAT(ledger->Charge("another", Costs(.1, 0)),
+              FailsWith(kExhausted, "exhausted in delta: spent epsilon 0.1 delta 0.01"));
   ASSERT_OK_AND_ASSIGN(const LedgerEntry entry, ledger->Show(kUuid));
   EXPECT_EQ(entry.releases, 3);
   EXPECT_NEAR(entry.left().epsilon, .1, 1e-12);
@@ -500,11 +505,28 @@ TEST_F(LedgerOperator, PureReleasesBarChangesOfAccounting) {
   const auto ledger = OpenGranted({10, 1e-5});
   ASSERT_THAT(ledger->Charge(kUuid, Costs(.1, 0), kServer), IsOk());
   EXPECT_THAT(ledger->GrantOperator("acme", kServer, {1, 1e-5}, Accounting::kGaussian),
-              FailsWith(kFailedPrecondition, "accounting cannot change"));
+              FailsWith(kFailedPrecondition, "accounting must be basic for server"))
+      << "there was none before";
   ASSERT_THAT(ledger->GrantOperator("acme", "second", {1, 1e-5}, Accounting::kGaussian), IsOk());
   EXPECT_THAT(ledger->GrantOperator("acme", kServer, {1, 1e-5}, Accounting::kGaussian),
               FailsWith(kFailedPrecondition, "accounting must be basic for "));
   EXPECT_THAT(ledger->GrantOperator("other", kServer, {1, 1e-5}), IsOk());
+}
+
+// Pure releases from before a collection joined are not covered, those that followed are.
+TEST_F(LedgerOperator, GaussianAccountingRefusesFormerPureReleasesOfACollection) {
+  const auto ledger = OpenGranted({10, 1e-5});
+  ASSERT_THAT(ledger->GrantOperator("acme", kServer, {5, 1e-5}, Accounting::kGaussian), IsOk());
+  ASSERT_THAT(ledger->Charge(kUuid, Costs(.1, 0), "of a stranger"), IsOk());
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 0), kServer),
+              FailsWith(kFailedPrecondition,
+                        absl::StrCat("accounting must be basic for collection ", kUuid,
+                                     " over all collections of operator acme")));
+  EXPECT_EQ(ledger->ShowOperator("acme")->sum.releases, 0);
+  ASSERT_THAT(ledger->Grant("another", {10, 1e-5}), IsOk());
+  for (const char* server : {kServer, kServer, "of a stranger"}) {
+    EXPECT_THAT(ledger->Charge("another", Costs(.1, 0), server), IsOk()) << server;
+  }
 }
 
 // 1 + 2 + 4 of ten are charged together; then the sum covers 3 more. A batch for another server

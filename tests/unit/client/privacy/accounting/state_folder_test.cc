@@ -42,6 +42,13 @@ TEST(StateFolder, CreatedForOwnerOnly) {
     ASSERT_EQ(::stat(path.c_str(), &properties), 0);
     EXPECT_EQ(properties.st_mode & 0777U, 0700U);
   }
+  folder.Write("new/state/notes.txt", "mine");
+  ASSERT_EQ(::chmod(path.c_str(), 0755), 0);
+  EXPECT_THAT(CreateStateFolder(path),
+              FailsWith(kPermissionDenied, "must be mode 0700 and its user's, but is 0755"))
+      << "a folder of other things";
+  folder.Write("new/state/ledger.sqlite", "");
+  EXPECT_THAT(CreateStateFolder(path), IsOk());
   ASSERT_EQ(::chmod(path.c_str(), 0777), 0);
   EXPECT_THAT(CreateStateFolder(path),
               FailsWith(kPermissionDenied, "must be mode 0700 and its user's, but is 0777"));
