@@ -63,7 +63,8 @@ absl::StatusOr<SearchRequest> ReadRequest(const QueryFlags& flags, LabelColumn* 
   }
   if (!flags.dummies_file.empty()) {
     PM_ASSIGN_OR_RETURN(request.dummies.emplace().features, ReadVectors(flags.dummies_file));
-    PM_ASSIGN_OR_RETURN(*dummy_labels, ReadLabels(flags.dummy_labels_file));
+    PM_ASSIGN_OR_RETURN(*dummy_labels,
+                        ReadLabels(flags.dummy_labels_file, request.dummies->features.rows()));
   }
   PM_ASSIGN_OR_RETURN(request.own_anchors, ReadOwnAnchors(flags.targets));
   if (!flags.report_file.empty() || !flags.compare_images.empty()) request.with_alignment = true;
@@ -151,9 +152,9 @@ absl::Status Query(const Context& context, const QueryFlags& flags) {
     }
     std::string text = MatchesText(json);
     if (response.results.size() > 1) {
-      text = absl::StrCat(targets[i].row.has_value() ? absl::StrCat("row ", *targets[i].row)
-                                                     : targets[i].image,
-                          ":\n", text, "\n");
+      text = absl::StrCat(
+          targets[i].row.has_value() ? absl::StrCat("row ", *targets[i].row) : targets[i].image,
+          ":\n", text, "\n");
     }
     cost = CostText(json);
     Print({.json = std::move(json), .text = std::move(text), .columns = kMatchColumns},

@@ -130,6 +130,14 @@ std::vector<std::string> SplitCells(absl::string_view line) {
   return cells;
 }
 
+// Whether the first of the lines, which are one more than the rows, is no label of one of them: a
+// text that no other line repeats.
+bool IsColumnName(const std::vector<std::string>& lines) {
+  double number;
+  return lines.size() > 1 && !lines[0].empty() && !absl::SimpleAtod(lines[0], &number) &&
+         std::count(lines.begin(), lines.end(), lines[0]) == 1;
+}
+
 // Only these words: any other name may be that of a class, which must not be skipped in silence.
 bool IsLabelHeader(absl::string_view line) {
   const absl::string_view name = WithoutQuotes(line);
@@ -205,7 +213,7 @@ absl::StatusOr<VectorFile> ParseCsvVectors(absl::string_view name, absl::string_
 }
 
 absl::StatusOr<LabelColumn> ParseTextLabels(absl::string_view name, absl::string_view bytes,
-                                            bool has_cells) {
+                                            bool has_cells, int64_t rows) {
   LabelColumn labels;
   std::vector<int64_t> lines;
   bool has_index = false;
@@ -229,6 +237,10 @@ absl::StatusOr<LabelColumn> ParseTextLabels(absl::string_view name, absl::string
   };
   PM_RETURN_IF_ERROR(ForEachLine(name, bytes, is_header, append));
   if (labels.names.empty()) return BadFile(name, "expected at least one label, got none");
+  if (has_cells && std::ssize(labels.names) == rows + 1 && IsColumnName(labels.names)) {
+    labels.names.erase(labels.names.begin());
+    lines.erase(lines.begin());
+  }
   PM_RETURN_IF_ERROR(AddNumbers(name, lines, &labels));
   return labels;
 }

@@ -163,7 +163,7 @@ class Labels(unittest.TestCase):
                              "--id-prefix", "t")[1]["new_classes"], ["2001"])
         self.assertEqual([one["label"] for one in plain.get_items(["t0", "t1", "t2", "t3"])],
                          ["ramen", "sushi", "2001", "curry"])
-        code, _, error = run("ingest", "plain", "--vectors", vectors, "--labels", path("h.csv", "kind\n" + "ramen\n" * 4))
+        code, _, error = run("ingest", "plain", "--vectors", vectors, "--labels", path("h.csv", "ramen\n" * 5))
         self.assertEqual((code, "a first line is a label, too" in error), (2, True), error)
         numbered = new("numbered")
         numbered.ingest(rows[:2], labels=[5, 6])

@@ -61,7 +61,9 @@ void ExpectRefused(const auto& parse, const std::vector<Refused>& files) {
 }
 
 void ExpectRefusedVectors(const std::vector<Refused>& files) { ExpectRefused(ParseVectors, files); }
-void ExpectRefusedLabels(const std::vector<Refused>& files) { ExpectRefused(ParseLabels, files); }
+void ExpectRefusedLabels(const std::vector<Refused>& files) {
+  ExpectRefused([](auto name, auto bytes) { return ParseLabels(name, bytes); }, files);
+}
 
 TEST(Npy, ReadsFloatsOfEveryVersionThatNumpyWrote) {
   FloatMatrix expected(2, 3);
@@ -306,6 +308,16 @@ TEST(Csv, ReadsWhatPandasWrites) {
   const LabelColumn beside_missing = ParseLabels("l.csv", ",label\n0,3.0\n1,\n").value();
   EXPECT_THAT(beside_missing.numbers, ElementsAre(3, kNoLabel));
   EXPECT_THAT(beside_missing.names, ElementsAre("3", ""));
+}
+
+TEST(Csv, LineThatRowsDoNotNeedIsAHeader) {
+  EXPECT_THAT(ParseLabels("l.csv", "kind\ntea\nmilk\n", 2)->names, ElementsAre("tea", "milk"));
+  EXPECT_THAT(ParseLabels("l.csv", "kind\n3\n4\n", 2)->numbers, ElementsAre(3, 4));
+  for (const auto& [name, text] : {std::pair("l.csv", "tea\nmilk\ntea\n"),
+                                   {"l.csv", "3\n4\n5\n"},
+                                   {"l.txt", "kind\ntea\nmilk\n"}}) {
+    EXPECT_EQ(ParseLabels(name, text, 2)->size(), 3u) << text;
+  }
 }
 
 TEST(Csv, LabelsAreIntegersOrNames) {
