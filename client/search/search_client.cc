@@ -55,7 +55,8 @@ constexpr int32_t kLabelOfNothing = std::numeric_limits<int32_t>::max();
 // Copies the request, with labels in place of their texts, to `numbered` if it has such texts. A
 // scheme that chooses by label on this machine finds nothing for one that the collection does not
 // have, and a warning says so: if it were refused, the server, which names the classes, would see
-// that no search is sent, and so learn something of the label.
+// that no search is sent, and so learn something of the label. The warning is told after the last
+// message, which a terminal that takes no text would delay.
 absl::Status NumberLabels(const SearchRequest& given, const SearchResponse& response,
                           absl::Status* unknown, std::optional<SearchRequest>* numbered) {
   for (size_t i = 0; i < given.targets.size(); ++i) {
@@ -419,6 +420,13 @@ absl::StatusOr<SearchResponse> SearchClient::Resend(const SearchTarget& given,
   SearchResponse response;
   response.scheme = last.scheme;
   PM_ASSIGN_OR_RETURN(response.parameters, ReadParameters(last.collection));
+  if (!response.parameters.HasClasses()) {  // then uploads may have appended names since
+    const auto now = impl_->transport.GetCollection(last.collection.name());
+    if (now.ok() && now->fingerprint() == last.collection.fingerprint()) {
+      PM_ASSIGN_OR_RETURN(const PublicParameters latest, ReadParameters(*now));
+      response.parameters.class_names = latest.class_names;
+    }
+  }
   SearchTarget target = given;
   if (given.label_text.has_value()) {
     const auto label = LabelFrom(*given.label_text, response.parameters);
