@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
 #include <vector>
 
@@ -14,8 +15,8 @@
 #include "client/search/readiness.h"
 #include "client/search/result_json.h"
 #include "common/base/printable.h"
-#include "common/base/stopwatch.h"
 #include "common/base/status_macros.h"
+#include "common/base/stopwatch.h"
 #include "common/wire/proto_conversions.h"
 
 namespace privatemail::client::cli {
@@ -126,8 +127,8 @@ absl::StatusOr<v1::GetCollectionResponse> WaitVisibly(const AdminClient& admin,
   const auto collection = WaitUntilReady(admin, name, [&](const std::string& awaited) {
     if (::isatty(STDERR_FILENO) == 0 && awaited == shown) return;
     shown = awaited;
-    std::cerr << (::isatty(STDERR_FILENO) == 0 ? "" : "\r\x1b[K") << "waiting for " << awaited << ", "
-              << absl::ToInt64Seconds(waited.Elapsed()) << " s"
+    std::cerr << (::isatty(STDERR_FILENO) == 0 ? "" : "\r\x1b[K") << "waiting for " << awaited
+              << ", " << absl::ToInt64Seconds(waited.Elapsed()) << " s"
               << (::isatty(STDERR_FILENO) == 0 ? "\n" : "") << std::flush;
   });
   if (!shown.empty() && ::isatty(STDERR_FILENO) != 0) std::cerr << "\n";
@@ -205,7 +206,7 @@ nlohmann::json ToJson(const v1::GetCollectionResponse& c) {
       {"changes_since_embedding", c.changes_since_embedding()},
       {"build_share", OrNull(c.has_build_share(), c.build_share())},
       {"index", c.index()},
-      {"classes", p.slot_labels_size()},
+      {"classes", std::max(p.slot_labels_size(), p.class_names_size())},
       {"anchors", p.anchor_count()},
       {"feature_dim", OrNull(p.feature_dim() != 0, p.feature_dim())},
       {"schemes", OfferedSchemes(p)},

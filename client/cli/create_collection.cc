@@ -55,7 +55,8 @@ absl::Status FillAnchors(const CreateOptions& options, v1::CreateCollectionReque
     ToProto(anchors, request->mutable_anchors());
   }
   if (!options.labels_file.empty()) {
-    PM_ASSIGN_OR_RETURN(const LabelColumn column, ReadLabels(options.labels_file));
+    const int64_t anchors = request->has_anchors() ? request->anchors().rows() : -1;
+    PM_ASSIGN_OR_RETURN(const LabelColumn column, ReadLabels(options.labels_file, anchors));
     PM_ASSIGN_OR_RETURN(const NamedLabels named, NumberClasses("--anchor-labels", column));
     request->mutable_anchor_labels()->Assign(named.labels.begin(), named.labels.end());
     request->mutable_class_names()->Assign(named.class_names.begin(), named.class_names.end());

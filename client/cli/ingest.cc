@@ -100,12 +100,13 @@ absl::StatusOr<Rows> ReadRows(const IngestOptions& options, const PublicParamete
     PM_RETURN_IF_ERROR(CheckColumns("--vectors", parameters.feature_dim, rows.features.cols()));
   }
   if (!options.labels_file.empty()) {
-    PM_ASSIGN_OR_RETURN(const LabelColumn column, ReadLabels(options.labels_file));
+    PM_ASSIGN_OR_RETURN(const LabelColumn column,
+                        ReadLabels(options.labels_file, rows.features.rows()));
     if (std::ssize(column) == rows.features.rows() + 1 && !column.names.empty()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--labels must hold one label for each of the ", rows.features.rows(),
-                       " vectors, but holds one more: a first line is a label, too, unless it is "
-                       "\"label\" or \"labels\""));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--labels must hold one label for each of the ", rows.features.rows(),
+          " vectors, but holds one more: a first line is a label, too, unless it is "
+          "\"label\", \"labels\" or, in a .csv file, a text that no other line repeats"));
     }
     PM_RETURN_IF_ERROR(CheckCount("--labels", column.size(), rows.features.rows()));
     PM_ASSIGN_OR_RETURN(NamedLabels named,

@@ -63,7 +63,8 @@ absl::StatusOr<SearchRequest> ReadRequest(const QueryFlags& flags, LabelColumn* 
   }
   if (!flags.dummies_file.empty()) {
     PM_ASSIGN_OR_RETURN(request.dummies.emplace().features, ReadVectors(flags.dummies_file));
-    PM_ASSIGN_OR_RETURN(*dummy_labels, ReadLabels(flags.dummy_labels_file));
+    PM_ASSIGN_OR_RETURN(*dummy_labels,
+                        ReadLabels(flags.dummy_labels_file, request.dummies->features.rows()));
   }
   PM_ASSIGN_OR_RETURN(request.own_anchors, ReadOwnAnchors(flags.targets));
   if (!flags.report_file.empty() || !flags.compare_images.empty()) request.with_alignment = true;

@@ -45,7 +45,7 @@ absl::StatusOr<std::vector<QueryTarget>> ReadRows(const TargetOptions& options) 
   PM_ASSIGN_OR_RETURN(const FloatMatrix vectors, ReadVectors(options.vectors_file));
   LabelColumn labels;
   if (!options.labels_file.empty()) {
-    PM_ASSIGN_OR_RETURN(labels, ReadLabels(options.labels_file));
+    PM_ASSIGN_OR_RETURN(labels, ReadLabels(options.labels_file, vectors.rows()));
     if (std::ssize(labels) != vectors.rows()) {
       return absl::InvalidArgumentError(
           absl::StrCat("--labels must hold one label for each of the ", vectors.rows(),

@@ -55,19 +55,17 @@ constexpr int32_t kLabelOfNothing = std::numeric_limits<int32_t>::max();
 // Copies the request, with labels in place of their texts, to `numbered` if it has such texts. A
 // scheme that chooses by label on this machine finds nothing for one that the collection does not
 // have, and a warning says so: if it were refused, the server, which names the classes, would see
-// that no search is sent, and so learn something of the label.
+// that no search is sent, and so learn something of the label. The warning is told after the last
+// message, which a terminal that takes no text would delay.
 absl::Status NumberLabels(const SearchRequest& given, const SearchResponse& response,
-                          const WarnFunction& tell, std::optional<SearchRequest>* numbered) {
-  bool told = false;
+                          absl::Status* unknown, std::optional<SearchRequest>* numbered) {
   for (size_t i = 0; i < given.targets.size(); ++i) {
     if (!given.targets[i].label_text.has_value()) continue;
     if (!numbered->has_value()) *numbered = given;
     const auto label = LabelFrom(*given.targets[i].label_text, response.parameters);
     if (!label.ok()) {
       if (response.scheme != Scheme::kEncrypted) return label.status();
-      if (!std::exchange(told, true)) {
-        tell(absl::StrCat("nothing is found: ", label.status().message()));
-      }
+      unknown->Update(label.status());
     }
     (*numbered)->targets[i].label = label.value_or(kLabelOfNothing);
   }
@@ -318,7 +316,8 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& given,
     if (warn) warn(warning);
   };
   std::optional<SearchRequest> numbered;  // a copy only if a label is a text
-  PM_RETURN_IF_ERROR(NumberLabels(given, response, tell, &numbered));
+  absl::Status unknown;                   // why the first label that no class has finds nothing
+  PM_RETURN_IF_ERROR(NumberLabels(given, response, &unknown, &numbered));
   const SearchRequest& request = numbered.has_value() ? *numbered : given;
   std::unique_ptr<Ledger> ledger;
   LedgerEntry budget;
@@ -379,6 +378,7 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& given,
     // A failed release ends the batch, and so does what the next message would meet.
     if (EndsBatch(status) || (!status.ok() && !one.prepared.has_value())) break;
   }
+  if (!unknown.ok()) tell(absl::StrCat("nothing is found: ", unknown.message()));
   const int64_t not_taken = ledger == nullptr ? 0 : ledger->EndBatch();
   const absl::Status read = ReadAnswers(search, departing, request.targets.size(), not_taken);
   if (read.ok()) return std::move(response);
@@ -420,6 +420,13 @@ absl::StatusOr<SearchResponse> SearchClient::Resend(const SearchTarget& given,
   SearchResponse response;
   response.scheme = last.scheme;
   PM_ASSIGN_OR_RETURN(response.parameters, ReadParameters(last.collection));
+  if (!response.parameters.HasClasses()) {  // then uploads may have appended names since
+    const auto now = impl_->transport.GetCollection(last.collection.name());
+    if (now.ok() && now->fingerprint() == last.collection.fingerprint()) {
+      PM_ASSIGN_OR_RETURN(const PublicParameters latest, ReadParameters(*now));
+      response.parameters.class_names = latest.class_names;
+    }
+  }
   SearchTarget target = given;
   if (given.label_text.has_value()) {
     const auto label = LabelFrom(*given.label_text, response.parameters);

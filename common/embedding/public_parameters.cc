@@ -306,8 +306,9 @@ std::string Fingerprint(const PublicParameters& p) {
   AppendString("extractor", p.extractor, &text);
   absl::StrAppend(&text, "slot_labels ", p.slot_labels.size(), "\n");
   for (const int32_t label : p.slot_labels) absl::StrAppend(&text, label, "\n");
-  absl::StrAppend(&text, "class_names ", p.class_names.size(), "\n");
-  for (const std::string& name : p.class_names) AppendString("name", name, &text);
+  const size_t names = p.HasClasses() ? p.class_names.size() : 0;  // of items only: see the header
+  absl::StrAppend(&text, "class_names ", names, "\n");
+  for (size_t i = 0; i < names; ++i) AppendString("name", p.class_names[i], &text);
   absl::StrAppend(&text, "anchor_count ", p.anchor_count, "\n");
   AppendString("anchor_digest", p.anchor_digest, &text);
   absl::StrAppend(&text, "cell_partitions ", p.cell_partitions.size(), "\n");

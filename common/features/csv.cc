@@ -30,7 +30,7 @@ std::string Quoted(absl::string_view cell) {
 // them is skipped if it `is_header`.
 absl::Status ForEachLine(
     absl::string_view name, absl::string_view bytes,
-    absl::FunctionRef<bool(absl::string_view line)> is_header,
+    absl::FunctionRef<absl::StatusOr<bool>(int64_t number, absl::string_view line)> is_header,
     absl::FunctionRef<absl::Status(int64_t number, absl::string_view line)> use) {
   PM_RETURN_IF_ERROR(SkipByteOrderMark(name, &bytes));
   int64_t number = 0;
@@ -38,7 +38,11 @@ absl::Status ForEachLine(
   for (const absl::string_view whole : absl::StrSplit(bytes, '\n')) {
     ++number;
     const absl::string_view line = absl::StripAsciiWhitespace(whole);
-    if (line.empty() || (std::exchange(first, false) && is_header(line))) continue;
+    if (line.empty()) continue;
+    if (std::exchange(first, false)) {
+      PM_ASSIGN_OR_RETURN(const bool skip, is_header(number, line));
+      if (skip) continue;
+    }
     PM_RETURN_IF_ERROR(use(number, line));
   }
   return absl::OkStatus();
@@ -56,8 +60,16 @@ absl::string_view WithoutQuotes(absl::string_view cell) {
 // "Unnamed: 0" once it has read and written it.
 bool IsIndexName(absl::string_view cell) {
   const absl::string_view name = WithoutQuotes(cell);
-  return name.empty() || absl::EqualsIgnoreCase(name, "index") ||
-         absl::EqualsIgnoreCase(name, "id") || name == "Unnamed: 0";
+  return name.empty() || absl::EqualsIgnoreCase(name, "index") || name == "Unnamed: 0";
+}
+
+// Ids must not be lost as an index that nobody needs.
+absl::Status CheckNoIds(absl::string_view file, int64_t line, absl::string_view cell) {
+  const absl::string_view name = WithoutQuotes(cell);
+  if (!absl::EqualsIgnoreCase(name, "id")) return absl::OkStatus();
+  return BadFile(file, "line ", line, ": column ", name,
+                 " holds ids: give them by --ids, in a file of one id a line, and leave the column "
+                 "out");
 }
 
 bool IsName(absl::string_view cell) {
@@ -118,6 +130,14 @@ std::vector<std::string> SplitCells(absl::string_view line) {
   return cells;
 }
 
+// Whether the first of the lines, which are one more than the rows, is no label of one of them: a
+// text that no other line repeats.
+bool IsColumnName(const std::vector<std::string>& lines) {
+  double number;
+  return lines.size() > 1 && !lines[0].empty() && !absl::SimpleAtod(lines[0], &number) &&
+         std::count(lines.begin(), lines.end(), lines[0]) == 1;
+}
+
 // Only these words: any other name may be that of a class, which must not be skipped in silence.
 bool IsLabelHeader(absl::string_view line) {
   const absl::string_view name = WithoutQuotes(line);
@@ -160,8 +180,9 @@ absl::StatusOr<VectorFile> ParseCsvVectors(absl::string_view name, absl::string_
   auto values = std::make_shared<std::vector<float>>();
   int64_t rows = 0, columns = 0;
   bool has_index = false, first_counts = false;
-  const auto is_header = [&](absl::string_view line) {
+  const auto is_header = [&](int64_t number, absl::string_view line) -> absl::StatusOr<bool> {
     const size_t comma = line.find(',');
+    PM_RETURN_IF_ERROR(CheckNoIds(name, number, line.substr(0, comma)));
     has_index = comma != absl::string_view::npos && IsIndexName(line.substr(0, comma));
     const absl::string_view names = line.substr(has_index ? comma + 1 : 0);
     first_counts = CountsColumns(names);
@@ -192,12 +213,13 @@ absl::StatusOr<VectorFile> ParseCsvVectors(absl::string_view name, absl::string_
 }
 
 absl::StatusOr<LabelColumn> ParseTextLabels(absl::string_view name, absl::string_view bytes,
-                                            bool has_cells) {
+                                            bool has_cells, int64_t rows) {
   LabelColumn labels;
   std::vector<int64_t> lines;
   bool has_index = false;
-  const auto is_header = [&](absl::string_view line) {
+  const auto is_header = [&](int64_t number, absl::string_view line) -> absl::StatusOr<bool> {
     const std::vector<std::string> cells = SplitCells(line);
+    if (has_cells && cells.size() == 2) PM_RETURN_IF_ERROR(CheckNoIds(name, number, cells[0]));
     // The first of two cells alone tells: any name may be that of the labels.
     has_index = has_cells && cells.size() == 2 && IsIndexName(cells[0]);
     return has_index || IsLabelHeader(line);
@@ -215,6 +237,10 @@ absl::StatusOr<LabelColumn> ParseTextLabels(absl::string_view name, absl::string
   };
   PM_RETURN_IF_ERROR(ForEachLine(name, bytes, is_header, append));
   if (labels.names.empty()) return BadFile(name, "expected at least one label, got none");
+  if (has_cells && std::ssize(labels.names) == rows + 1 && IsColumnName(labels.names)) {
+    labels.names.erase(labels.names.begin());
+    lines.erase(lines.begin());
+  }
   PM_RETURN_IF_ERROR(AddNumbers(name, lines, &labels));
   return labels;
 }

@@ -160,11 +160,12 @@ absl::StatusOr<FloatMatrix> ReadVectors(const std::string& path) {
   return vectors.All();
 }
 
-absl::StatusOr<LabelColumn> ParseLabels(absl::string_view name, absl::string_view bytes) {
+absl::StatusOr<LabelColumn> ParseLabels(absl::string_view name, absl::string_view bytes,
+                                        int64_t rows) {
   if (absl::EndsWithIgnoreCase(name, ".npy")) return ParseNpyLabels(name, bytes);
   if (absl::EndsWithIgnoreCase(name, ".ivecs")) return ParseIvecsLabels(name, bytes);
-  if (absl::EndsWithIgnoreCase(name, ".csv")) return ParseTextLabels(name, bytes, true);
-  if (absl::EndsWithIgnoreCase(name, ".txt")) return ParseTextLabels(name, bytes, false);
+  if (absl::EndsWithIgnoreCase(name, ".csv")) return ParseTextLabels(name, bytes, true, rows);
+  if (absl::EndsWithIgnoreCase(name, ".txt")) return ParseTextLabels(name, bytes, false, rows);
   if (absl::EndsWithIgnoreCase(name, ".npz")) {
     std::string inflated;
     PM_ASSIGN_OR_RETURN(const absl::string_view array, ArrayOf(name, bytes, 1, &inflated));
@@ -173,9 +174,9 @@ absl::StatusOr<LabelColumn> ParseLabels(absl::string_view name, absl::string_vie
   return BadFile(name, "expected a name that ends in .npy, .npz, .ivecs, .csv or .txt");
 }
 
-absl::StatusOr<LabelColumn> ReadLabels(const std::string& path) {
+absl::StatusOr<LabelColumn> ReadLabels(const std::string& path, int64_t rows) {
   PM_ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
-  return ParseLabels(NameFor(path, file.bytes()), file.bytes());
+  return ParseLabels(NameFor(path, file.bytes()), file.bytes(), rows);
 }
 
 }  // namespace privatemail

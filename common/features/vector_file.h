@@ -75,8 +75,11 @@ absl::StatusOr<FloatMatrix> ReadVectors(const std::string& path);
 
 // n >= 1 labels from .npy, .npz, .ivecs, .csv or .txt. Errors as VectorFile::Open; INVALID_ARGUMENT
 // naming the row if a number is not whole or does not fit int32.
-absl::StatusOr<LabelColumn> ReadLabels(const std::string& path);
-absl::StatusOr<LabelColumn> ParseLabels(absl::string_view name, absl::string_view bytes);
+// rows: that the labels are of. A .csv file of one line more has a header, if that is a text that
+// no other line repeats. -1: unknown.
+absl::StatusOr<LabelColumn> ReadLabels(const std::string& path, int64_t rows = -1);
+absl::StatusOr<LabelColumn> ParseLabels(absl::string_view name, absl::string_view bytes,
+                                        int64_t rows = -1);
 
 }  // namespace privatemail
 

@@ -20,9 +20,9 @@ absl::StatusOr<VectorFile> ParseNpyVectors(absl::string_view name, absl::string_
 absl::StatusOr<VectorFile> ParseCsvVectors(absl::string_view name, absl::string_view bytes);
 
 absl::StatusOr<LabelColumn> ParseNpyLabels(absl::string_view name, absl::string_view bytes);
-// has_cells: commas separate cells, as in .csv; otherwise a line is a label.
+// has_cells: commas separate cells, as in .csv; otherwise a line is a label. rows: see ReadLabels.
 absl::StatusOr<LabelColumn> ParseTextLabels(absl::string_view name, absl::string_view bytes,
-                                            bool has_cells);
+                                            bool has_cells, int64_t rows);
 
 // The bytes of the only array with so many dimensions in an .npz file, as an .npy file, which are
 // part of `bytes` or `inflated`.

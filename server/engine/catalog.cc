@@ -284,6 +284,9 @@ absl::Status Catalog::AppendClassNames(const CollectionView& collection,
   if (names == parameters.class_names) return absl::OkStatus();
   const absl::Status appended = store_->AppendClassNames(parameters.collection_uuid, names);
   if (absl::IsNotFound(appended)) return NoSuchCollection(collection.published->name);
+  if (absl::IsAborted(appended)) {  // whoever fetches them again gets those of the store
+    LoadParameters(collection).IgnoreError();
+  }
   PM_RETURN_IF_ERROR(appended);
   return collection.collection->Extend(0, names).status();
 }
@@ -474,14 +477,21 @@ absl::Status Catalog::AdoptState(const CollectionState& state) {
   return outcome;
 }
 
-// Another daemon has fixed a dimension, or appended class names, that this one does not know if it
-// has written items.
+// A daemon, perhaps another one, has fixed a dimension or appended class names. The latest version
+// tells neither: names need no item, and a write here may have a later one.
 absl::Status Catalog::AdoptParameters(const CollectionState& state, const CollectionView& view) {
-  const PublicParameters& parameters = view.published->parameters;
-  const bool has_dimension = parameters.feature_dim > 0;
-  const bool is_changed = !parameters.HasClasses() && state.latest_version > view.latest_version;
-  if ((has_dimension && !is_changed) || state.latest_version == 0) return absl::OkStatus();
-  const absl::StatusOr<StoredCollection> stored = store_->LoadCollection(state.uuid);
+  if (view.published->parameters.HasClasses() ||
+      view.collection->adopted_parameters_bytes == state.parameters_bytes) {
+    return absl::OkStatus();
+  }
+  PM_RETURN_IF_ERROR(LoadParameters(view));
+  view.collection->adopted_parameters_bytes = state.parameters_bytes;
+  return absl::OkStatus();
+}
+
+absl::Status Catalog::LoadParameters(const CollectionView& view) {
+  const absl::StatusOr<StoredCollection> stored =
+      store_->LoadCollection(view.published->parameters.collection_uuid);
   if (absl::IsNotFound(stored.status())) return absl::OkStatus();  // the next Refresh sees it
   PM_RETURN_IF_ERROR(stored.status());
   view.collection->Extend(stored->parameters.feature_dim, stored->parameters.class_names)

@@ -168,6 +168,8 @@ class Catalog {
   // Takes over what the state says; an error with one part of it does not prevent the others.
   absl::Status AdoptState(const CollectionState& state);
   absl::Status AdoptParameters(const CollectionState& state, const CollectionView& view);
+  // The dimension and class names that the store has.
+  absl::Status LoadParameters(const CollectionView& view);
   absl::Status AdoptChange(const CollectionState& state, const CollectionPtr& collection);
   absl::Status AdoptEmbedding(const CollectionPtr& collection);
   // Brings encrypted rows up to the state's version.

@@ -147,6 +147,9 @@ class Collection : public std::enable_shared_from_this<Collection> {
   void AdoptDeletions(const PendingChange& change, uint64_t latest_version,
                       absl::Span<const DeletedItem> deleted);
 
+  // CollectionState.parameters_bytes of the parameters that a refresh has adopted; 0: of none.
+  std::atomic<uint64_t> adopted_parameters_bytes = 0;
+
  private:
   // All of the following require mutex_.
   void SetItems(uint64_t items, uint64_t latest_version);

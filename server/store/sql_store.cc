@@ -173,11 +173,12 @@ absl::StatusOr<std::vector<CollectionState>> SqlStore::ListStates() {
   PM_ASSIGN_OR_RETURN(const auto session, Begin(/*writes=*/false));
   std::vector<CollectionState> states;
   PM_RETURN_IF_ERROR(session->Query(
-      "SELECT c.uuid, c.name, c.key, c.items, c.latest_version, coalesce(e.version, 0) "
-      "FROM collections c LEFT JOIN embeddings e ON e.collection = c.key ORDER BY c.name",
+      "SELECT c.uuid, c.name, c.key, c.items, c.latest_version, coalesce(e.version, 0), "
+      "length(c.parameters) FROM collections c LEFT JOIN embeddings e ON e.collection = c.key "
+      "ORDER BY c.name",
       {}, [&](const SqlRow& row) {
-        states.push_back(
-            {row.Text(0), row.Text(1), row.Int(2), row.Count(3), row.Count(4), row.Count(5)});
+        states.push_back({row.Text(0), row.Text(1), row.Int(2), row.Count(3), row.Count(4),
+                          row.Count(5), row.Count(6)});
       }));
   return states;
 }

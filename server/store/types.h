@@ -81,6 +81,7 @@ struct CollectionState {
   uint64_t items = 0;
   uint64_t latest_version = 0;
   uint64_t embedding_version = 0;  // 0 before the first embedding
+  uint64_t parameters_bytes = 0;   // as stored: every change of the parameters makes them more
 };
 
 // Differences of a collection from the gallery of its embedding. An item that was deleted and

@@ -10,6 +10,7 @@ import unittest
 import numpy as np
 
 import privatemail as pm
+from privatemail import _client
 from page_service import vectors as gallery
 
 DISHES = np.array(["ramen", "sushi", "tom yum", "crème brûlée"])
@@ -163,8 +164,10 @@ class Labels(unittest.TestCase):
                              "--id-prefix", "t")[1]["new_classes"], ["2001"])
         self.assertEqual([one["label"] for one in plain.get_items(["t0", "t1", "t2", "t3"])],
                          ["ramen", "sushi", "2001", "curry"])
-        code, _, error = run("ingest", "plain", "--vectors", vectors, "--labels", path("h.csv", "kind\n" + "ramen\n" * 4))
+        code, _, error = run("ingest", "plain", "--vectors", vectors, "--labels", path("h.csv", "ramen\n" * 5))
         self.assertEqual((code, "a first line is a label, too" in error), (2, True), error)
+        shown = run("collection", "info", "plain")[1]
+        self.assertEqual((shown["classes"], len(shown["class_names"])), (4, 4))
         numbered = new("numbered")
         numbered.ingest(rows[:2], labels=[5, 6])
         with self.assertRaisesRegex(pm.InvalidArgument, "^labels must be numbers, since the labels of the collection's items"):
@@ -172,6 +175,41 @@ class Labels(unittest.TestCase):
         one = new("one-class", class_names=["only"])
         one.ingest(rows[:2], labels=["only", "only"])
         self.assertEqual(one.search(rows[0], k=1).labels.tolist(), ["only"])
+
+    def test_column_of_a_table_has_a_header(self):
+        vectors, kinds = path("v.npy", rows[:4]), path("kinds.csv", "kind\n" + "ramen\nsushi\n" * 2)
+        new("header", anchors=rows, with_encrypted=True)
+        code, answer, error = run("ingest", "header", "--vectors", vectors, "--labels", kinds)
+        self.assertEqual((code, answer["new_classes"]), (0, ["ramen", "sushi"]), error)
+        code, answer, error = run("query", "header", "--vectors", vectors, "--labels", kinds, "--row", "1", "-k", "1")
+        self.assertEqual([one["class"] for one in answer["matches"]], ["sushi"], error)
+        code, made, error = run("collection", "create", "header-anchors", "--anchors", path("a.npy", rows), "--anchor-labels",
+                                path("numbers.csv", "kind\n" + "".join(f"{label}\n" for label in labels)))
+        self.assertEqual((code, made["classes"], made["class_names"]), (0, 4, []), error)
+
+    def test_text_is_a_name_before_it_is_a_number(self):
+        new("digits", class_names=["9", "1", "0"]).ingest(rows[:3], labels=["1", "9", "0"])
+        for label, found in ("1", "0"), ("0", "2"), ("2", "2"), ("9", "1"):
+            _, answer, error = run("query", "digits", "--vectors", path("v.npy", rows[:1]), "--row", "0", "--label", label)
+            self.assertEqual([one["id"] for one in answer["matches"]], [found], error)
+
+    def test_name_without_a_match_is_shown_as_its_number(self):
+        one = _client._item({"payload": "", "label": 7}, {0: "ramen"})  # pylint: disable=protected-access
+        self.assertEqual(one["label"], 7)
+
+    def test_new_name_voids_no_release(self):
+        named = new("named", anchors=rows[:150], cells=[2], with_encrypted=True)
+        named.ingest(rows[:4], labels=["ramen", "sushi", "ramen", None])
+        named.build(wait=True)
+        named.budget.grant(epsilon=10)
+        digest = named.info()["fingerprint"]
+        self.assertEqual(set(named.search(rows[0], scheme="cells", epsilon=8, items=4).labels), {"ramen", "sushi", None})
+        named.ingest(rows[3:4], labels=["curry"], ids=["3"])
+        self.assertEqual((named.info()["fingerprint"], named.info()["class_names"]), (digest, ["ramen", "sushi", "curry"]))
+        named.build(wait=True)
+        self.assertEqual(set(named.resend(rows[0]).labels), {"ramen", "sushi", "curry"})
+        self.assertEqual(set(named.search(rows[0], k=4).labels), {"ramen", "sushi", "curry"})
+        self.assertEqual(set(named.search(rows[0], scheme="cells", epsilon=1, items=4).labels) - {"ramen", "sushi"}, {"curry"})
 
     def test_numbers_of_any_type_are_labels(self):
         types = {"whole floats": np.array([3., np.nan]), "objects": np.array([3, None], object),

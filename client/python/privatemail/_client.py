@@ -166,11 +166,13 @@ def _warn(text: str) -> None:
     warnings.warn(text, PrivateMailWarning, stacklevel=3)
 
 
-def _item(one: Dict[str, Any], names: Dict[str, int]) -> Dict[str, Any]:
-    found = dict(one, payload=parse_payload(one["payload"]))
-    if names:
-        found["label"] = {number: name for name, number in names.items()}.get(one["label"])
-    return found
+def _item(one: Dict[str, Any], names: Dict[Optional[int], str]) -> Dict[str, Any]:
+    """With its name as the label, or the number that has none."""
+    return dict(one, payload=parse_payload(one["payload"]), label=names.get(one["label"], one["label"]))
+
+
+def _name_of_label(info: Dict[str, Any]) -> Dict[Optional[int], str]:
+    return {number: name for name, number in _names_of(info).items()}
 
 
 def _names_of(info: Dict[str, Any]) -> Dict[str, int]:
@@ -326,13 +328,13 @@ class Collection(_NotCopied):
 
     def get_items(self, ids: Sequence[str], *, features: bool = False) -> List[Dict[str, Any]]:
         """The items that exist, in the order of ids, as dicts."""
-        names, classes = _arrays.texts("ids", ids), _names_of(self.info())
+        names, classes = _arrays.texts("ids", ids), _name_of_label(self.info())
         return [_item(one, classes) for i in range(0, len(names), 1000)
                 for one in self._session.get_items(self.name, names[i:i + 1000], _arrays.flag("features", features))]
 
     def items(self, *, features: bool = False) -> Iterator[Dict[str, Any]]:
         """Iterates over all items in the order of their ids."""
-        cursor, more, classes = "", True, _names_of(self.info())
+        cursor, more, classes = "", True, _name_of_label(self.info())
         while more:
             page, cursor = self._session.scroll_items(self.name, cursor, 1000, _arrays.flag("features", features))
             yield from (_item(one, classes) for one in page)

@@ -597,6 +597,21 @@ TEST_F(SearchClientTest, ClientEndsAtADeparture) {
             SearchInterval({.blocks = things_.blocks()}));
 }
 
+// Rule 3. A terminal that takes no text would delay the message, for some labels only.
+TEST_F(SearchClientTest, UnknownLabelIsToldAfterTheLastMessage) {
+  server_.describe = kMessageForEachQuery;
+  std::optional<size_t> sent;
+  const SearchTarget target = {.features = TargetOf(1), .label_text = "no such"};
+  ASSERT_THAT(client_->Search({.collection = "things", .targets = {target, target}, .k = 1},
+                              [&](const std::string& text) {
+                                if (!text.starts_with("nothing is found: label must be")) return;
+                                EXPECT_FALSE(sent.has_value());
+                                sent = server_.TakeRequests().size();
+                              }),
+              IsOk());
+  EXPECT_EQ(sent, 2u);
+}
+
 // Fifteen targets make the interval long beside that of one.
 TEST_F(SearchClientTest, EveryCallAfterABatchLeavesAtItsDeparture) {
   const auto interval = SearchInterval({.queries = 15, .blocks = things_.blocks()});

@@ -55,6 +55,15 @@ TEST(PublicParameters, FingerprintIsTheDigestOfTheCanonicalText) {
             "8eee2ddff5cf73ce36027d191d49373dad878283fb9ad533bc27f0e4be8fab2b");
 }
 
+// Uploads append names there, and no release depends on them.
+TEST(PublicParameters, NamesOfItemsAreNoPartOfTheFingerprint) {
+  for (PublicParameters parameters : {Unlabelled(), WithoutAnchors(), Labelled()}) {
+    const std::string before = Fingerprint(parameters);
+    parameters.class_names = {"a", "b"};
+    EXPECT_EQ(Fingerprint(parameters) == before, !parameters.HasClasses());
+  }
+}
+
 TEST(PublicParameters, DigestOfAnchorsWithoutLabelsIsThatOfTheirFeatures) {
   EXPECT_EQ(ToHex(DigestOf(ThreeAnchors({}))),
             "9c334ad8a46185c6623fe1237b275f73e95f384f80aaa5664420c651e08b2291");

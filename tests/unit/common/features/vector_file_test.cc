@@ -61,7 +61,9 @@ void ExpectRefused(const auto& parse, const std::vector<Refused>& files) {
 }
 
 void ExpectRefusedVectors(const std::vector<Refused>& files) { ExpectRefused(ParseVectors, files); }
-void ExpectRefusedLabels(const std::vector<Refused>& files) { ExpectRefused(ParseLabels, files); }
+void ExpectRefusedLabels(const std::vector<Refused>& files) {
+  ExpectRefused([](auto name, auto bytes) { return ParseLabels(name, bytes); }, files);
+}
 
 TEST(Npy, ReadsFloatsOfEveryVersionThatNumpyWrote) {
   FloatMatrix expected(2, 3);
@@ -285,6 +287,7 @@ TEST(Csv, NonNumericCellOrUnequalRowIsNamedByPosition) {
        {"a.csv", "1,x\n", "line 1 column 2: expected a number, got 'x'"},
        {"a.csv", "1\n" + std::string(1000, '\x01'), quoted + "...'"},
        {"a.csv", "1,2\n\n3\n", "line 3: expected 2 columns as in the first row, got 1"},
+       {"a.csv", "Id,x\na,1\n", "line 1: column Id holds ids: give them by --ids"},
        {"a.csv", "x,y\n", "expected at least one row"}});
 }
 
@@ -297,13 +300,24 @@ TEST(Csv, ReadsWhatPandasWrites) {
     EXPECT_EQ(ParseVectors("a.csv", text).value(), expected) << text;
   }
   EXPECT_EQ(ParseVectors("a.csv", "0,1\n3,4\n")->rows(), 2) << "no decimals: a row";
-  for (const char* text : {",label\n0,\"tea, green\"\n1,\n", "id,kind\n7,\"tea, green\"\n9,\"\"\n",
-                           "label\n\"tea, green\"\n\"\"\n"}) {
+  for (const char* text :
+       {",label\n0,\"tea, green\"\n1,\n", "index,kind\n7,\"tea, green\"\n9,\"\"\n",
+        "label\n\"tea, green\"\n\"\"\n"}) {
     EXPECT_THAT(ParseLabels("l.csv", text)->names, ElementsAre("tea, green", "")) << text;
   }
   const LabelColumn beside_missing = ParseLabels("l.csv", ",label\n0,3.0\n1,\n").value();
   EXPECT_THAT(beside_missing.numbers, ElementsAre(3, kNoLabel));
   EXPECT_THAT(beside_missing.names, ElementsAre("3", ""));
+}
+
+TEST(Csv, LineThatRowsDoNotNeedIsAHeader) {
+  EXPECT_THAT(ParseLabels("l.csv", "kind\ntea\nmilk\n", 2)->names, ElementsAre("tea", "milk"));
+  EXPECT_THAT(ParseLabels("l.csv", "kind\n3\n4\n", 2)->numbers, ElementsAre(3, 4));
+  for (const auto& [name, text] : {std::pair("l.csv", "tea\nmilk\ntea\n"),
+                                   {"l.csv", "3\n4\n5\n"},
+                                   {"l.txt", "kind\ntea\nmilk\n"}}) {
+    EXPECT_EQ(ParseLabels(name, text, 2)->size(), 3u) << text;
+  }
 }
 
 TEST(Csv, LabelsAreIntegersOrNames) {
@@ -317,6 +331,7 @@ TEST(Csv, LabelsAreIntegersOrNames) {
   ExpectRefusedLabels(
       {{"l.csv", "Labels\n1\n2147483648\n", "row 1 (line 3): label '2147483648' is beyond"},
        {"l.csv", "1\n1.5\n", "line 2 column 1: expected one integer, got '1.5'"},
+       {"l.csv", "id,kind\n7,tea\n", "line 1: column id holds ids: give them by --ids"},
        {"l.csv", "1,2\n", "line 1: expected one label, got '1,2'"},
        {"l.txt",
         Bytes("\xff\xfe"

@@ -83,7 +83,7 @@ TEST_F(SharedCatalog, AdoptsCollectionsItemsAndEmbeddings) {
 
 TEST_F(SharedCatalog, AdoptsDimensionAndClassNames) {
   const NewCollection fruit{
-      .name = "fruit", .settings = {}, .anchors = {}, .class_names = {}, .extractor = "vectors"};
+      .name = "fruit", .settings = {}, .anchors = {}, .class_names = {"a"}, .extractor = "vectors"};
   ASSERT_OK_AND_ASSIGN(const CollectionView view, one_->Create(fruit));
   ASSERT_TRUE(WaitUntil([&] { return Other().published != nullptr; }));
   const CollectionView before = Other();
@@ -105,7 +105,20 @@ TEST_F(SharedCatalog, AdoptsDimensionAndClassNames) {
   EXPECT_EQ(OpenCatalog()->Find("fruit")->published->parameters.feature_dim, kDim);
   ASSERT_THAT(one_->AppendClassNames(view, {"a", "b"}), IsOk());
   ASSERT_THAT(one_->Upsert(view, MakeItems(4, 1)), IsOk());
-  EXPECT_TRUE(WaitUntil([&] { return Other().published->parameters.class_names.size() == 2; }));
+  const auto adopted = [&](size_t names) {
+    return WaitUntil([&] { return Other().published->parameters.class_names.size() == names; });
+  };
+  EXPECT_TRUE(adopted(2));
+  // Names alone raise no version, and an upload that does not have them makes them known at once.
+  ASSERT_THAT(one_->AppendClassNames(view, {"a", "b", "c"}), IsOk());
+  EXPECT_TRUE(adopted(3));
+  const auto fourth = OpenCatalog();
+  PostgresServer::RefuseListeners(conninfo_);
+  ASSERT_THAT(one_->AppendClassNames(view, {"a", "b", "c", "d"}), IsOk());
+  EXPECT_THAT(fourth->AppendClassNames(*fourth->Find("fruit"), {"a", "b", "c", "x"}),
+              FailsWith(kAborted, "fetch them again"));
+  EXPECT_EQ(fourth->Find("fruit")->published->parameters.class_names.size(), 4u);
+  PostgresServer::AllowConnections(conninfo_);
 }
 
 TEST_F(SharedCatalog, AdoptsDeletions) {
