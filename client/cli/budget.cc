@@ -131,8 +131,8 @@ void WarnIfNothingIsLeft(const LedgerEntry& entry) {
 void WarnIfLarge(double epsilon) {
   constexpr double kLarge = 20;
   if (!(epsilon > kLarge)) return;
-  Warn(absl::StrCat("once epsilon ", epsilon, " is spent on one target, it ",
-                    OddsText(epsilon), ": hardly anything is hidden then"));
+  Warn(absl::StrCat("once epsilon ", epsilon, " is spent on one target, it ", OddsText(epsilon),
+                    ": hardly anything is hidden then"));
 }
 
 // Needs no answer of the server, which is known as it is trusted.
@@ -187,12 +187,10 @@ absl::StatusOr<Result> History(const Context& context, const BudgetOptions& opti
   PM_ASSIGN_OR_RETURN(const std::vector<LedgerChange> changes, ledger->History(uuid));
   nlohmann::json rows = nlohmann::json::array();
   for (const LedgerChange& change : changes) rows.push_back(ToJson(change));
-  return Result{
-      .json = {{"collection", options.name}, {"uuid", uuid}, {"changes", rows}},
-      .columns = {
-          {"changes",
-           {"at", "kind", "operator", "server", "epsilon", "delta", "proven", "neighbours",
-            "source"}}}};
+  return Result{.json = {{"collection", options.name}, {"uuid", uuid}, {"changes", rows}},
+                .columns = {{"changes",
+                             {"at", "kind", "operator", "server", "epsilon", "delta", "proven",
+                              "neighbours", "source"}}}};
 }
 
 }  // namespace
@@ -214,8 +212,7 @@ void AddBudgetCommand(CLI::App& app, Context& context) {
                     "A name of yours for the operator of this server: the budget is the total over "
                     "all collections of all servers that were added so");
   whose->require_option(1);
-  set->add_option("--epsilon", options->epsilon,
-                  "Total epsilon over the life of the collection")
+  set->add_option("--epsilon", options->epsilon, "Total epsilon over the life of the collection")
       ->required();
   set->add_option(
       "--delta", options->delta,

@@ -255,7 +255,8 @@ py::dict ShowOperators(const Session& session, const std::string& uuid) {
 
 // operator_name: instead of the collection; or empty.
 void Grant(const Session& session, const std::string& uuid, double epsilon,
-           std::optional<double> delta, const std::string& accounting, const std::string& operator_name) {
+           std::optional<double> delta, const std::string& accounting,
+           const std::string& operator_name) {
   if (!accounting.empty() && accounting != "basic" && accounting != "gaussian") {
     throw StatusError(absl::InvalidArgumentError(
         absl::StrCat("accounting must be basic or gaussian, but is \"", accounting, "\"")));

@@ -91,11 +91,11 @@ std::string SumOf(const OperatorEntry& entry);
 // A budget may also hold for all collections of an operator, whom the searcher names. Its servers
 // are those of its grants, and its collections those that were granted a budget or charged for a
 // release at one of them, with all of their charges: a new collection, or an old one under another
-// address, does not escape the sum. A server is known as the searcher trusts it (ServerIdentity), so nothing that it
-// says changes that. Charge checks the collection's budget and that of every operator whom the
-// server or the collection belongs to, in one transaction. Releases to several collections
-// compose as those to one, since all of them are about the searcher's targets (PRIVACY.md section
-// 7).
+// address, does not escape the sum. A server is known as the searcher trusts it (ServerIdentity),
+// so nothing that it says changes that. Charge checks the collection's budget and that of every
+// operator whom the server or the collection belongs to, in one transaction. Releases to several
+// collections compose as those to one, since all of them are about the searcher's targets
+// (PRIVACY.md section 7).
 //
 // A charge is on disk and witnessed before Charge returns, so before any noise is drawn.
 // `path`.witness (ledger_witness.h) holds the random id of the last change and names the file that

@@ -347,16 +347,15 @@ absl::StatusOr<std::vector<OperatorEntry>> Ledger::ReadOperators(const std::stri
   return operators;
 }
 
-// Those of ReadOperators, if the collection may join them.
+// ReadOperators refuses nothing; this refuses a collection that may not join them.
 absl::StatusOr<std::vector<OperatorEntry>> Ledger::JoinOperators(const std::string& collection_uuid,
                                                                  const std::string& server) {
-  PM_ASSIGN_OR_RETURN(std::vector<OperatorEntry> operators,
-                      ReadOperators(collection_uuid, server));
+  PM_ASSIGN_OR_RETURN(std::vector<OperatorEntry> operators, ReadOperators(collection_uuid, server));
   for (const OperatorEntry& one : operators) {
     PM_ASSIGN_OR_RETURN(const LedgerEntry before, ReadOperatorEntry(*database_, one.name, "", ""));
-    PM_RETURN_IF_ERROR(CheckJoinsFilter(before, one.sum, one.sum.accounting,
-                                        absl::StrCat("collection ", collection_uuid, " ",
-                                                     SumOf(one))));
+    PM_RETURN_IF_ERROR(
+        CheckJoinsFilter(before, one.sum, one.sum.accounting,
+                         absl::StrCat("collection ", collection_uuid, " ", SumOf(one))));
   }
   return operators;
 }

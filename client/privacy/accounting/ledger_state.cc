@@ -197,25 +197,24 @@ absl::StatusOr<LedgerEntry> ReadLedgerEntry(sqlite::Database& database,
 absl::StatusOr<LedgerEntry> ReadOperatorEntry(sqlite::Database& database, const std::string& name,
                                               const std::string& collection,
                                               const std::string& server) {
-  return ReadEntry(database, LedgerChange::Kind::kOperatorGrant,
-                   absl::StrCat("SELECT collection FROM changes WHERE kind <> ", kOperatorKind,
-                                " AND server <> '' AND server IN "
-                                "(SELECT server FROM changes WHERE kind = ",
-                                kOperatorKind,
-                                " AND collection = ?1 UNION SELECT ?3) UNION SELECT ?2"),
-                   {name, collection, server});
+  return ReadEntry(
+      database, LedgerChange::Kind::kOperatorGrant,
+      absl::StrCat("SELECT collection FROM changes WHERE kind <> ", kOperatorKind,
+                   " AND server <> '' AND server IN "
+                   "(SELECT server FROM changes WHERE kind = ",
+                   kOperatorKind, " AND collection = ?1 UNION SELECT ?3) UNION SELECT ?2"),
+      {name, collection, server});
 }
 
 absl::StatusOr<std::vector<std::string>> ReadOperatorNames(sqlite::Database& database,
                                                            const std::string& collection,
                                                            const std::string& server) {
-  PM_ASSIGN_OR_RETURN(
-      sqlite::Statement row,
-      database.Prepare(absl::StrCat(
-          "SELECT DISTINCT collection FROM changes WHERE kind = ", kOperatorKind,
-          " AND (server = ?2 OR ?1 = '' AND ?2 = '' OR server IN "
-          "(SELECT server FROM changes WHERE kind <> ",
-          kOperatorKind, " AND collection = ?1)) ORDER BY collection")));
+  PM_ASSIGN_OR_RETURN(sqlite::Statement row,
+                      database.Prepare(absl::StrCat(
+                          "SELECT DISTINCT collection FROM changes WHERE kind = ", kOperatorKind,
+                          " AND (server = ?2 OR ?1 = '' AND ?2 = '' OR server IN "
+                          "(SELECT server FROM changes WHERE kind <> ",
+                          kOperatorKind, " AND collection = ?1)) ORDER BY collection")));
   row.BindText(1, collection).BindText(2, server);
   std::vector<std::string> names;
   while (true) {

@@ -532,10 +532,10 @@ TEST_F(LedgerOperator, GaussianAccountingRefusesFormerPureReleasesOfACollection)
   const auto ledger = OpenGranted({10, 1e-5});
   ASSERT_THAT(ledger->GrantOperator("acme", kServer, {5, 1e-5}, Accounting::kGaussian), IsOk());
   ASSERT_THAT(ledger->Charge(kUuid, Costs(.1, 0), "of a stranger"), IsOk());
-  EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 0), kServer),
-              FailsWith(kFailedPrecondition,
-                        absl::StrCat("accounting must be basic for collection ", kUuid,
-                                     " over all collections of operator acme")));
+  EXPECT_THAT(
+      ledger->Charge(kUuid, Costs(.1, 0), kServer),
+      FailsWith(kFailedPrecondition, absl::StrCat("accounting must be basic for collection ", kUuid,
+                                                  " over all collections of operator acme")));
   EXPECT_THAT(ledger->Grant(kUuid, {10, 1e-5}, Accounting::kBasic, kServer),
               FailsWith(kFailedPrecondition, "accounting must be basic for collection "));
   EXPECT_EQ(ledger->ShowOperator("acme")->sum.releases, 0);
