@@ -117,8 +117,8 @@ std::string SumOf(const OperatorEntry& entry);
 // | ledger lost                          | Open refuses: DATA_LOSS                               |
 // | witness copied, restored or lost     | Charge, Grant, Show refuse: DATA_LOSS; History reads  |
 //
-// Where inode numbers change over a remount (some FUSE file systems and container mounts), every
-// mount counts as a copy of the witness: the ledger is refused.
+// A file system whose inode numbers change over a remount (some FUSE and container mounts) makes
+// every mount a copy of the witness, so the ledger is refused.
 //
 // Not detected, so the spent budget is forgotten:
 // - ledger and witness both deleted: a new ledger, with nothing granted;
