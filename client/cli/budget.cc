@@ -18,11 +18,21 @@ struct BudgetOptions {
   std::string name;
   std::string operator_name;             // of `set`: instead of a collection
   std::optional<Accounting> accounting;  // absent: unchanged
-  Budget budget;
+  double epsilon = 0;
+  std::optional<double> delta;  // absent: unchanged
+
+  Budget After(const LedgerEntry& former) const {
+    return {epsilon, delta.value_or(former.granted.value_or(Budget()).delta)};
+  }
 };
 
 const std::map<std::string, Accounting> kAccountingNames = {{"basic", Accounting::kBasic},
                                                             {"gaussian", Accounting::kGaussian}};
+
+const std::map<std::string, LedgerChange::Kind> kKindNames = {
+    {"grant", LedgerChange::Kind::kGrant},
+    {"charge", LedgerChange::Kind::kCharge},
+    {"operator-grant", LedgerChange::Kind::kOperatorGrant}};
 
 // The accounting with the smaller epsilon at the granted delta, among those that a grant may choose
 // now; both hold if all charges do.
@@ -37,12 +47,13 @@ Accounting CheaperAccounting(const LedgerEntry& entry) {
 }  // namespace
 
 nlohmann::json ToJson(const LedgerChange& change) {
-  const bool grant = change.kind == LedgerChange::Kind::kGrant;
   nlohmann::json json = {{"at", change.made_at},
-                         {"kind", grant ? "grant" : "charge"},
+                         {"kind", NameIn(kKindNames, change.kind)},
                          {"epsilon", change.epsilon},
                          {"delta", change.delta}};
-  if (grant) {
+  if (!change.server.empty()) json["server"] = change.server;
+  if (change.kind == LedgerChange::Kind::kOperatorGrant) json["operator"] = change.collection;
+  if (change.kind != LedgerChange::Kind::kCharge) {
     json["accounting"] = NameIn(kAccountingNames, change.accounting);
   } else {
     json["gaussian_mu"] = OrNull(change.gaussian_mu.has_value(), change.gaussian_mu.value_or(0));
@@ -109,16 +120,19 @@ absl::StatusOr<std::string> UuidOf(const Context& context, const std::string& na
 }
 
 void WarnIfNothingIsLeft(const LedgerEntry& entry) {
-  if (entry.left().epsilon > 0) return;
-  Warn(absl::StrCat("nothing is left of this budget: epsilon ", entry.spent().epsilon,
+  const bool has_epsilon = entry.left().epsilon > 0;
+  if (has_epsilon && (entry.accounting == Accounting::kGaussian || entry.Affords({}))) return;
+  Warn(absl::StrCat("nothing is left of this budget: ",
+                    has_epsilon ? absl::StrCat("delta ", entry.spent().delta)
+                                : absl::StrCat("epsilon ", entry.spent().epsilon),
                     " is spent already, so every release is refused until more is granted"));
 }
 
-void WarnIfLarge(const Budget& budget) {
+void WarnIfLarge(double epsilon) {
   constexpr double kLarge = 20;
-  if (!(budget.epsilon > kLarge)) return;
-  Warn(absl::StrCat("once epsilon ", budget.epsilon, " is spent on one target, it ",
-                    OddsText(budget.epsilon), ": hardly anything is hidden then"));
+  if (!(epsilon > kLarge)) return;
+  Warn(absl::StrCat("once epsilon ", epsilon, " is spent on one target, it ", OddsText(epsilon),
+                    ": hardly anything is hidden then"));
 }
 
 // Needs no answer of the server, which is known as it is trusted.
@@ -128,11 +142,11 @@ absl::StatusOr<Result> SetOperator(const Context& context, const BudgetOptions& 
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context.state_folder));
   const std::string& name = options.operator_name;
   PM_ASSIGN_OR_RETURN(const OperatorEntry former, ledger->ShowOperator(name));
-  PM_RETURN_IF_ERROR(ledger->GrantOperator(name, server, options.budget,
+  PM_RETURN_IF_ERROR(ledger->GrantOperator(name, server, options.After(former.sum),
                                            options.accounting.value_or(former.sum.accounting)));
   PM_ASSIGN_OR_RETURN(const OperatorEntry entry, ledger->ShowOperator(name));
   WarnIfNothingIsLeft(entry.sum);
-  WarnIfLarge(options.budget);
+  WarnIfLarge(options.epsilon);
   Result result{.json = OperatorToJson(entry),
                 .brief = {"operator", "server", "granted", "spent", "left", "releases"}};
   result.json["server"] = server;
@@ -156,19 +170,14 @@ absl::StatusOr<Result> Set(const Context& context, const BudgetOptions& options)
   PM_ASSIGN_OR_RETURN(const std::string uuid, UuidOf(context, options.name));
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context.state_folder));
   PM_ASSIGN_OR_RETURN(const LedgerEntry former, ledger->Show(uuid));
-  PM_RETURN_IF_ERROR(
-      ledger->Grant(uuid, options.budget, options.accounting.value_or(former.accounting)));
+  const std::string server = ServerIdentity(context.connection);
+  PM_RETURN_IF_ERROR(ledger->Grant(uuid, options.After(former),
+                                   options.accounting.value_or(former.accounting), server));
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger->Show(uuid));
   WarnIfNothingIsLeft(entry);
-  WarnIfLarge(options.budget);
-  PM_ASSIGN_OR_RETURN(
-      Result report, BudgetReport(options.name, uuid, ServerIdentity(context.connection), *ledger));
-  PM_ASSIGN_OR_RETURN(const bool has_operators, ledger->HasOperators());
-  if (has_operators && report.json["operators"].empty()) {
-    Warn(
-        "this server belongs to no operator of the ledger, so no sum counts its collections: "
-        "`budget set --operator NAME` adds it to one");
-  }
+  WarnIfLarge(options.epsilon);
+  PM_ASSIGN_OR_RETURN(Result report, BudgetReport(options.name, uuid, server, *ledger));
+  if (report.json["operators"].empty()) PM_RETURN_IF_ERROR(WarnIfUncounted(*ledger, Warn));
   return report;
 }
 
@@ -178,10 +187,10 @@ absl::StatusOr<Result> History(const Context& context, const BudgetOptions& opti
   PM_ASSIGN_OR_RETURN(const std::vector<LedgerChange> changes, ledger->History(uuid));
   nlohmann::json rows = nlohmann::json::array();
   for (const LedgerChange& change : changes) rows.push_back(ToJson(change));
-  return Result{
-      .json = {{"collection", options.name}, {"uuid", uuid}, {"changes", rows}},
-      .columns = {
-          {"changes", {"at", "kind", "epsilon", "delta", "proven", "neighbours", "source"}}}};
+  return Result{.json = {{"collection", options.name}, {"uuid", uuid}, {"changes", rows}},
+                .columns = {{"changes",
+                             {"at", "kind", "operator", "server", "epsilon", "delta", "proven",
+                              "neighbours", "source"}}}};
 }
 
 }  // namespace
@@ -203,13 +212,12 @@ void AddBudgetCommand(CLI::App& app, Context& context) {
                     "A name of yours for the operator of this server: the budget is the total over "
                     "all collections of all servers that were added so");
   whose->require_option(1);
-  set->add_option("--epsilon", options->budget.epsilon,
-                  "Total epsilon over the life of the collection")
+  set->add_option("--epsilon", options->epsilon, "Total epsilon over the life of the collection")
       ->required();
   set->add_option(
-      "--delta", options->budget.delta,
-      "Total delta over the life of the collection; 0 if absent, which pays for releases "
-      "without delta only, such as cells");
+      "--delta", options->delta,
+      "Total delta over the life of the collection; if absent as before, at first 0, which pays "
+      "for releases without delta only, such as cells");
   AddChoice(
       set, "--accounting", &options->accounting, kAccountingNames,
       "How charges add up: by sums, or by mu, for many releases; if absent as before, at first "

@@ -254,8 +254,9 @@ py::dict ShowOperators(const Session& session, const std::string& uuid) {
 }
 
 // operator_name: instead of the collection; or empty.
-void Grant(const Session& session, const std::string& uuid, double epsilon, double delta,
-           const std::string& accounting, const std::string& operator_name) {
+void Grant(const Session& session, const std::string& uuid, double epsilon,
+           std::optional<double> delta, const std::string& accounting,
+           const std::string& operator_name) {
   if (!accounting.empty() && accounting != "basic" && accounting != "gaussian") {
     throw StatusError(absl::InvalidArgumentError(
         absl::StrCat("accounting must be basic or gaussian, but is \"", accounting, "\"")));
@@ -268,10 +269,10 @@ void Grant(const Session& session, const std::string& uuid, double epsilon, doub
     const Accounting how = accounting.empty()      ? former.accounting
                            : accounting == "basic" ? Accounting::kBasic
                                                    : Accounting::kGaussian;
-    Check(operator_name.empty()
-              ? ledger->Grant(uuid, {epsilon, delta}, how)
-              : ledger->GrantOperator(operator_name, session.client().server_identity(),
-                                      {epsilon, delta}, how));
+    const Budget budget{epsilon, delta.value_or(former.granted.value_or(Budget()).delta)};
+    const std::string server = session.client().server_identity();
+    Check(operator_name.empty() ? ledger->Grant(uuid, budget, how, server)
+                                : ledger->GrantOperator(operator_name, server, budget, how));
   });
 }
 
@@ -281,9 +282,12 @@ py::list History(const Session& session, const std::string& uuid) {
   py::list rows;
   for (const LedgerChange& change : changes) {
     py::dict dict;
-    const bool grant = change.kind == LedgerChange::Kind::kGrant;
+    const bool of_operator = change.kind == LedgerChange::Kind::kOperatorGrant;
+    const bool grant = of_operator || change.kind == LedgerChange::Kind::kGrant;
     dict["at"] = change.made_at;
-    dict["kind"] = grant ? "grant" : "charge";
+    dict["kind"] = of_operator ? "operator-grant" : grant ? "grant" : "charge";
+    if (of_operator) dict["operator"] = change.collection;
+    if (!change.server.empty()) dict["server"] = change.server;
     dict["epsilon"] = change.epsilon;
     dict["delta"] = change.delta;
     if (!grant) {

@@ -42,6 +42,17 @@ absl::StatusOr<std::unique_ptr<Ledger>> OpenLedger(const std::string& state_fold
   return Ledger::Open(LedgerPath(state_folder));
 }
 
+absl::Status WarnIfUncounted(Ledger& ledger, const WarnFunction& warn) {
+  PM_ASSIGN_OR_RETURN(const bool has_operators, ledger.HasOperators());
+  if (has_operators) {
+    warn(
+        "neither this collection nor its server, as it is addressed or trusted, belongs to an "
+        "operator of the ledger, so no sum counts its releases: `budget set --operator NAME` adds "
+        "the server to one");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckGranted(const LedgerEntry& entry) {
   if (entry.granted.has_value()) return absl::OkStatus();
   return FieldError(absl::StatusCode::kFailedPrecondition, "budget",

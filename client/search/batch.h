@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "privatemail/ledger.h"
+#include "privatemail/search_request.h"
 #include "privatemail/search_result.h"
 
 namespace privatemail::client {
@@ -19,6 +20,9 @@ namespace privatemail::client {
 // Opens the ledger in the state folder, which is created if absent. PERMISSION_DENIED: the folder
 // cannot be created, or others may enter it.
 absl::StatusOr<std::unique_ptr<Ledger>> OpenLedger(const std::string& state_folder);
+
+// For a collection of no operator: warns if the ledger has any. Errors of Ledger::HasOperators.
+absl::Status WarnIfUncounted(Ledger& ledger, const WarnFunction& warn);
 
 // FAILED_PRECONDITION: nothing was granted.
 absl::Status CheckGranted(const LedgerEntry& entry);

@@ -347,6 +347,7 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& given,
       PM_RETURN_IF_ERROR(
           CheckAffordable(one.sum, request.targets.size(), *expected.cost, SumOf(one)));
     }
+    if (operators.empty()) PM_RETURN_IF_ERROR(WarnIfUncounted(*ledger, tell));
   }
 
   // Show what to expect.

@@ -1,6 +1,7 @@
 // The commands for those who look after a guarantee.
 #include <csignal>
 
+#include "client/search/batch.h"
 #include "tests/e2e/service.h"
 #include "tests/testing/wait_until.h"
 
@@ -102,6 +103,26 @@ TEST_F(PrivacyCommands, OperatorBudgetHoldsOverCollections) {
   ExpectRefused({"budget", "set", "--operator", "other", "--epsilon", "9"}, "FAILED_PRECONDITION",
                 {"--operator must be acme, to whom"});
   ExpectRefused(Join(set, {"things"}), "INVALID_ARGUMENT", {"NAME", "--operator"});
+  const json changes = Answer({"budget", "history", "things"})["changes"];
+  ASSERT_THAT(changes, SizeIs(4));
+  EXPECT_EQ(changes[2]["kind"], "operator-grant");
+  EXPECT_EQ(changes[2]["operator"], "acme");
+  EXPECT_EQ(changes[2]["server"], changes[3]["server"]);
+}
+
+TEST_F(PrivacyCommands, CollectionThatNoOperatorCountsWarns) {
+  Grant(100, .1);
+  const Command query =
+      Query({"--row", "0", "--label", "0", "--epsilon", "1", "--delta", "1e-5", "-k", "3"});
+  const std::string warning = "belongs to an operator of the ledger, so no sum counts";
+  EXPECT_THAT(Run(query).err, Not(HasSubstr(warning)));
+  ASSERT_THAT(OpenLedger(user_.state).value()->GrantOperator("acme", "another", {10, .1}), IsOk());
+  const Outcome alone = Run(query);
+  EXPECT_EQ(alone.exit_code, 0);
+  EXPECT_THAT(alone.err, HasSubstr(warning));
+  EXPECT_THAT(Run({"budget", "set", "things", "--epsilon", "9"}).err, HasSubstr(warning));
+  Answer({"budget", "set", "--operator", "acme", "--epsilon", "10", "--delta", ".1"});
+  EXPECT_THAT(Run(query).err, Not(HasSubstr(warning)));
 }
 
 TEST_F(PrivacyCommands, BudgetOfPublishedMechanismIsNotProven) {
@@ -123,6 +144,9 @@ TEST_F(PrivacyCommands, GrantBelowSpentWarns) {
   EXPECT_THAT(less.err, HasSubstr("nothing is left of this budget: epsilon 1 is spent already"));
   const Outcome more = Run({"budget", "set", "things", "--epsilon", "3", "--delta", ".1"});
   EXPECT_EQ(more.err, "");
+  EXPECT_EQ(Answer({"budget", "set", "things", "--epsilon", "4"})["granted"]["delta"], .1);
+  EXPECT_THAT(Run({"budget", "set", "things", "--epsilon", "4", "--delta", "1e-6"}).err,
+              HasSubstr("nothing is left of this budget: delta 1e-05 is spent already"));
 }
 
 TEST_F(PrivacyCommands, GaussianGrantSpendsLessThanSum) {

@@ -126,7 +126,8 @@ void Service::Grant(double epsilon, double delta) const {
   std::filesystem::permissions(user_.state, std::filesystem::perms::owner_all);
   const auto ledger = Ledger::Open(user_.state + "/ledger.sqlite");
   ASSERT_THAT(ledger, IsOk());
-  ASSERT_THAT((*ledger)->Grant(collection->parameters().collection_uuid(), {epsilon, delta}),
+  ASSERT_THAT((*ledger)->Grant(collection->parameters().collection_uuid(), {epsilon, delta},
+                               Accounting::kBasic, ServerIdentity(Options())),
               IsOk());
 }
 

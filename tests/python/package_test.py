@@ -381,6 +381,10 @@ class Budgets(unittest.TestCase):
         museum = things.budget.operators["museum"]
         self.assertEqual(museum["granted"], {"epsilon": 2000, "delta": .2})
         self.assertGreaterEqual(museum["spent"]["epsilon"], things.budget.spent.epsilon)
+        things.budget.grant(epsilon=3000, operator="museum")
+        self.assertEqual(things.budget.operators["museum"]["granted"], {"epsilon": 3000, "delta": .2})
+        self.assertEqual([one["operator"] for one in things.budget.history() if one["kind"] == "operator-grant"],
+                         ["museum", "museum"])
         with self.assertRaisesRegex(ValueError, "operator must be a name"):
             things.budget.grant(epsilon=1, operator="")
         with self.assertRaises(pm.InvalidArgument):

@@ -50,7 +50,7 @@ struct LedgerChange {
   bool proven = false;
   std::string source;
   std::string made_at;      // RFC 3339
-  std::string server = {};  // of a charge and of an operator's grant: ServerIdentity
+  std::string server = {};  // ServerIdentity; empty if not given
 };
 
 struct LedgerEntry {
@@ -89,13 +89,13 @@ std::string SumOf(const OperatorEntry& entry);
 // file on the client. Holds no query. Thread-safe, and safe between processes.
 //
 // A budget may also hold for all collections of an operator, whom the searcher names. Its servers
-// are those of its grants, and its collections those that were charged for a release to one of
-// them, with all of their charges: a new collection, or an old one under another address, does not
-// escape the sum. A server is known as the searcher trusts it (ServerIdentity), so nothing that it
-// says changes that. Charge checks the collection's budget and that of every operator whom the
-// server or the collection belongs to, in one transaction. Releases to several collections
-// compose as those to one, since all of them are about the searcher's targets (PRIVACY.md section
-// 7).
+// are those of its grants, and its collections those that were granted a budget or charged for a
+// release at one of them, with all of their charges: a new collection, or an old one under another
+// address, does not escape the sum. A server is known as the searcher trusts it (ServerIdentity),
+// so nothing that it says changes that. Charge checks the collection's budget and that of every
+// operator whom the server or the collection belongs to, in one transaction. Releases to several
+// collections compose as those to one, since all of them are about the searcher's targets
+// (PRIVACY.md section 7).
 //
 // A charge is on disk and witnessed before Charge returns, so before any noise is drawn.
 // `path`.witness (ledger_witness.h) holds the random id of the last change and names the file that
@@ -117,8 +117,8 @@ std::string SumOf(const OperatorEntry& entry);
 // | ledger lost                          | Open refuses: DATA_LOSS                               |
 // | witness copied, restored or lost     | Charge, Grant, Show refuse: DATA_LOSS; History reads  |
 //
-// Where inode numbers change over a remount (some FUSE file systems and container mounts), every
-// mount counts as a copy of the witness: the ledger is refused.
+// A file system whose inode numbers change over a remount (some FUSE and container mounts) makes
+// every mount a copy of the witness, so the ledger is refused.
 //
 // Not detected, so the spent budget is forgotten:
 // - ledger and witness both deleted: a new ledger, with nothing granted;
@@ -145,13 +145,15 @@ class Ledger {
   // delta of 0 pays for pure releases only, by their sums.
   // - FAILED_PRECONDITION: another accounting than before, with a pure release among the charges.
   //   Sums within (epsilon, delta) keep sum mu^2 within the Gaussian filter if every release is
-  //   Gaussian noise, but not with a pure one (PRIVACY.md section 7).
+  //   Gaussian noise, but not with a pure one (PRIVACY.md section 7). Or the grant would bring
+  //   charges with delta 0 under an operator's Gaussian accounting.
   // - INVALID_ARGUMENT: epsilon not finite and positive; delta outside [0, 1), or outside (0, 1)
   //   for Gaussian accounting.
   // - DATA_LOSS: the ledger does not match its witness.
   // - UNAVAILABLE: not durable or not witnessed; may count nevertheless.
+  // server: ServerIdentity, whose operators the collection joins; empty: as before.
   absl::Status Grant(const std::string& collection_uuid, const Budget& budget,
-                     Accounting accounting = Accounting::kBasic);
+                     Accounting accounting = Accounting::kBasic, const std::string& server = "");
 
   // Sets the total budget over all collections of an operator, and adds a server to it. Charges
   // stay, and those that were made before count. Errors as Grant, and
@@ -173,7 +175,8 @@ class Ledger {
   // An unknown collection has an empty entry. DATA_LOSS: the ledger does not match its witness.
   absl::StatusOr<LedgerEntry> Show(const std::string& collection_uuid);
 
-  // Every grant and charge of a collection, oldest first, also of a ledger that Charge refuses.
+  // Every grant and charge of a collection, and every grant of the operators whom it belongs to,
+  // oldest first, also of a ledger that Charge refuses.
   absl::StatusOr<std::vector<LedgerChange>> History(const std::string& collection_uuid);
 
   // Spends the guarantee's cost and returns the entry after it. After any error nothing may be
@@ -181,8 +184,8 @@ class Ledger {
   // into .3; a budget may be exceeded by that much.
   // - INVALID_ARGUMENT: Validate refuses the guarantee; epsilon, or mu where there is one, is 0.
   // - FAILED_PRECONDITION: no budget granted; or Gaussian accounting of a guarantee that is not
-  //   proven or has neither a mu nor delta = 0; or the collection's first charge at a server of an
-  //   operator with Gaussian accounting, after charges with delta 0.
+  //   proven or has neither a mu nor delta = 0; or the collection's first charge at a
+  //   server of an operator with Gaussian accounting, after charges with delta 0.
   // - RESOURCE_EXHAUSTED: the collection's or an operator's budget is too small; the message has
   //   spent, asked and left.
   // - UNAVAILABLE: not durable or not witnessed; may count nevertheless.

@@ -40,7 +40,7 @@ async function open() {
       + "Encrypted searches spend none.";
   at("history").replaceChildren(...rows(budget.history.toReversed().map((change) => [
     change.at, change.kind, number(change.epsilon), number(change.delta),
-    change.kind === "charge" ? `${change.proven ? "proven" : "NOT proven"}: ${change.source}` : ""])));
+    change.kind === "charge" ? `${change.proven ? "proven" : "NOT proven"}: ${change.source}` : change.operator ?? ""])));
 }
 
 async function check() {

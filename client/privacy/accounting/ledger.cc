@@ -278,12 +278,13 @@ absl::Status Ledger::Apply(const LedgerChange& change, int64_t times,
 }
 
 absl::Status Ledger::Grant(const std::string& collection_uuid, const Budget& budget,
-                           Accounting accounting) {
+                           Accounting accounting, const std::string& server) {
   PM_RETURN_IF_ERROR(CheckGrantedBudget(budget, accounting));
   const std::lock_guard lock(mutex_);
   PM_ASSIGN_OR_RETURN(sqlite::Transaction transaction, BeginTransaction());
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ReadLedgerEntry(*database_, collection_uuid));
   PM_RETURN_IF_ERROR(CheckAccountingChange(entry, accounting));
+  PM_RETURN_IF_ERROR(JoinOperators(collection_uuid, server).status());
   return Apply({.kind = LedgerChange::Kind::kGrant,
                 .collection = collection_uuid,
                 .epsilon = budget.epsilon,
@@ -292,7 +293,8 @@ absl::Status Ledger::Grant(const std::string& collection_uuid, const Budget& bud
                 .gaussian_mu = std::nullopt,
                 .neighbours = "",
                 .source = "",
-                .made_at = Now()},
+                .made_at = Now(),
+                .server = server},
                /*times=*/1, std::move(transaction));
 }
 
@@ -345,16 +347,15 @@ absl::StatusOr<std::vector<OperatorEntry>> Ledger::ReadOperators(const std::stri
   return operators;
 }
 
-// Those of ReadOperators, if the collection may join them.
+// ReadOperators refuses nothing; this refuses a collection that may not join them.
 absl::StatusOr<std::vector<OperatorEntry>> Ledger::JoinOperators(const std::string& collection_uuid,
                                                                  const std::string& server) {
-  PM_ASSIGN_OR_RETURN(std::vector<OperatorEntry> operators,
-                      ReadOperators(collection_uuid, server));
+  PM_ASSIGN_OR_RETURN(std::vector<OperatorEntry> operators, ReadOperators(collection_uuid, server));
   for (const OperatorEntry& one : operators) {
     PM_ASSIGN_OR_RETURN(const LedgerEntry before, ReadOperatorEntry(*database_, one.name, "", ""));
-    PM_RETURN_IF_ERROR(CheckJoinsFilter(before, one.sum, one.sum.accounting,
-                                        absl::StrCat("collection ", collection_uuid, " ",
-                                                     SumOf(one))));
+    PM_RETURN_IF_ERROR(
+        CheckJoinsFilter(before, one.sum, one.sum.accounting,
+                         absl::StrCat("collection ", collection_uuid, " ", SumOf(one))));
   }
   return operators;
 }

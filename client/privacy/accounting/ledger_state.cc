@@ -197,25 +197,24 @@ absl::StatusOr<LedgerEntry> ReadLedgerEntry(sqlite::Database& database,
 absl::StatusOr<LedgerEntry> ReadOperatorEntry(sqlite::Database& database, const std::string& name,
                                               const std::string& collection,
                                               const std::string& server) {
-  return ReadEntry(database, LedgerChange::Kind::kOperatorGrant,
-                   absl::StrCat("SELECT collection FROM changes WHERE kind = ", kChargeKind,
-                                " AND server <> '' AND server IN "
-                                "(SELECT server FROM changes WHERE kind = ",
-                                kOperatorKind,
-                                " AND collection = ?1 UNION SELECT ?3) UNION SELECT ?2"),
-                   {name, collection, server});
+  return ReadEntry(
+      database, LedgerChange::Kind::kOperatorGrant,
+      absl::StrCat("SELECT collection FROM changes WHERE kind <> ", kOperatorKind,
+                   " AND server <> '' AND server IN "
+                   "(SELECT server FROM changes WHERE kind = ",
+                   kOperatorKind, " AND collection = ?1 UNION SELECT ?3) UNION SELECT ?2"),
+      {name, collection, server});
 }
 
 absl::StatusOr<std::vector<std::string>> ReadOperatorNames(sqlite::Database& database,
                                                            const std::string& collection,
                                                            const std::string& server) {
-  PM_ASSIGN_OR_RETURN(
-      sqlite::Statement row,
-      database.Prepare(absl::StrCat(
-          "SELECT DISTINCT collection FROM changes WHERE kind = ", kOperatorKind,
-          " AND (server = ?2 OR ?1 = '' AND ?2 = '' OR server IN "
-          "(SELECT server FROM changes WHERE kind = ",
-          kChargeKind, " AND collection = ?1)) ORDER BY collection")));
+  PM_ASSIGN_OR_RETURN(sqlite::Statement row,
+                      database.Prepare(absl::StrCat(
+                          "SELECT DISTINCT collection FROM changes WHERE kind = ", kOperatorKind,
+                          " AND (server = ?2 OR ?1 = '' AND ?2 = '' OR server IN "
+                          "(SELECT server FROM changes WHERE kind <> ",
+                          kOperatorKind, " AND collection = ?1)) ORDER BY collection")));
   row.BindText(1, collection).BindText(2, server);
   std::vector<std::string> names;
   while (true) {
@@ -230,8 +229,11 @@ absl::StatusOr<std::vector<LedgerChange>> ReadLedgerChanges(sqlite::Database& da
   PM_ASSIGN_OR_RETURN(
       sqlite::Statement row,
       database.Prepare("SELECT kind, epsilon, delta, accounting, neighbours, proven, source, "
-                       "made_at, gaussian_mu, gaussian_mu IS NOT NULL FROM changes "
-                       "WHERE collection = ?1 AND kind <> ?2 ORDER BY number"));
+                       "made_at, gaussian_mu, gaussian_mu IS NOT NULL, collection, server "
+                       "FROM changes WHERE collection = ?1 AND kind <> ?2 OR kind = ?2 AND "
+                       "collection IN (SELECT collection FROM changes WHERE kind = ?2 AND server "
+                       "IN (SELECT server FROM changes WHERE kind <> ?2 AND collection = ?1)) "
+                       "ORDER BY number"));
   row.BindText(1, collection).Bind(2, kOperatorKind);
   std::vector<LedgerChange> changes;
   while (true) {
@@ -239,7 +241,8 @@ absl::StatusOr<std::vector<LedgerChange>> ReadLedgerChanges(sqlite::Database& da
     if (!found) return changes;
     LedgerChange& change = changes.emplace_back();
     change.kind = static_cast<LedgerChange::Kind>(row.Int(0) - 1);
-    change.collection = collection;
+    change.collection = std::string(row.Bytes(10));
+    change.server = std::string(row.Bytes(11));
     change.epsilon = row.Double(1);
     change.delta = row.Double(2);
     change.accounting = static_cast<Accounting>(row.Int(3));

@@ -216,10 +216,11 @@ class Budget:
     def _show(self) -> Dict[str, Any]:
         return self._collection._session.show_budget(self._collection._uuid())
 
-    def grant(self, *, epsilon: float, delta: float = 0.0, accounting: str = "",
+    def grant(self, *, epsilon: float, delta: Optional[float] = None, accounting: str = "",
               operator: Optional[str] = None) -> None:
         """Sets the total over the collection's life; charges stay.
 
+        delta: by default as before, at first 0, which pays for releases without delta only, such as cells.
         accounting: "basic" adds up epsilon and delta, "gaussian" mu; by default as before, at first basic.
         operator: a name of yours for the operator of this server. The total is then over all collections of all
         servers that were added to the operator so, beside the collections' own budgets.
@@ -228,7 +229,8 @@ class Budget:
         name = "" if operator is None else _arrays.text("operator", operator)
         if operator == "":
             raise wrong("operator", "must be a name, but is empty")
-        self._collection._session.grant(uuid, _arrays.number("epsilon", epsilon), _arrays.number("delta", delta),
+        self._collection._session.grant(uuid, _arrays.number("epsilon", epsilon),
+                                        None if delta is None else _arrays.number("delta", delta),
                                         _arrays.text("accounting", accounting), name)
 
     @property
@@ -258,7 +260,7 @@ class Budget:
         return sums
 
     def history(self) -> List[Dict[str, Any]]:
-        """Every grant and every charge, oldest first, as dicts."""
+        """Every grant, also of the collection's operators, and every charge, oldest first, as dicts."""
         return self._collection._session.history(self._collection._uuid())
 
     def __repr__(self) -> str:

@@ -513,15 +513,31 @@ TEST_F(LedgerOperator, PureReleasesBarChangesOfAccounting) {
   EXPECT_THAT(ledger->GrantOperator("other", kServer, {1, 1e-5}), IsOk());
 }
 
+// A grant at a server of the operator counts as a charge does, under any address later.
+TEST_F(LedgerOperator, GrantTellsTheOperatorOfACollection) {
+  const auto ledger = Open();
+  ASSERT_THAT(ledger->Grant(kUuid, {10, 0}, Accounting::kBasic, kServer), IsOk());
+  ASSERT_THAT(ledger->Grant("another", {10, 0}, Accounting::kBasic, "of a stranger"), IsOk());
+  ASSERT_THAT(ledger->GrantOperator("acme", kServer, {1, 0}), IsOk());
+  EXPECT_EQ(ledger->ShowOperators(kUuid, "alias of the server")->size(), 1);
+  ASSERT_THAT(ledger->Charge(kUuid, Costs(.75, 0), "alias of the server"), IsOk());
+  EXPECT_EQ(ledger->ShowOperator("acme")->sum.releases, 1);
+  EXPECT_THAT(ledger->Charge(kUuid, Costs(.5, 0), "alias of the server"),
+              FailsWith(kExhausted, "acme"));
+  EXPECT_THAT(ledger->Charge("another", Costs(5, 0), "of a stranger"), IsOk());
+}
+
 // Pure releases from before a collection joined are not covered, those that followed are.
 TEST_F(LedgerOperator, GaussianAccountingRefusesFormerPureReleasesOfACollection) {
   const auto ledger = OpenGranted({10, 1e-5});
   ASSERT_THAT(ledger->GrantOperator("acme", kServer, {5, 1e-5}, Accounting::kGaussian), IsOk());
   ASSERT_THAT(ledger->Charge(kUuid, Costs(.1, 0), "of a stranger"), IsOk());
-  EXPECT_THAT(ledger->Charge(kUuid, Costs(.1, 0), kServer),
-              FailsWith(kFailedPrecondition,
-                        absl::StrCat("accounting must be basic for collection ", kUuid,
-                                     " over all collections of operator acme")));
+  EXPECT_THAT(
+      ledger->Charge(kUuid, Costs(.1, 0), kServer),
+      FailsWith(kFailedPrecondition, absl::StrCat("accounting must be basic for collection ", kUuid,
+                                                  " over all collections of operator acme")));
+  EXPECT_THAT(ledger->Grant(kUuid, {10, 1e-5}, Accounting::kBasic, kServer),
+              FailsWith(kFailedPrecondition, "accounting must be basic for collection "));
   EXPECT_EQ(ledger->ShowOperator("acme")->sum.releases, 0);
   ASSERT_THAT(ledger->Grant("another", {10, 1e-5}), IsOk());
   for (const char* server : {kServer, kServer, "of a stranger"}) {
@@ -605,6 +621,16 @@ TEST_F(LedgerTest, HistoryListsGrantsAndChargesOldestFirst) {
   EXPECT_EQ(changes[2].epsilon, .1);
   EXPECT_TRUE(changes[2].proven);
   EXPECT_TRUE(ledger->History("another")->empty());
+  ASSERT_THAT(ledger->GrantOperator("acme", kServer, {2, 1e-5}), IsOk());
+  ASSERT_THAT(ledger->GrantOperator("other", "other server", {2, 1e-5}), IsOk());
+  EXPECT_EQ(ledger->History(kUuid)->size(), 3) << "of no operator";
+  ASSERT_THAT(ledger->Charge(kUuid, Costs(.1, 1e-6), kServer), IsOk());
+  ASSERT_OK_AND_ASSIGN(const std::vector<LedgerChange> all, ledger->History(kUuid));
+  ASSERT_EQ(all.size(), 5);
+  EXPECT_EQ(all[3].kind, LedgerChange::Kind::kOperatorGrant);
+  EXPECT_EQ(all[3].collection, "acme");
+  EXPECT_EQ(all[3].server, kServer);
+  EXPECT_EQ(all[4].server, kServer);
 }
 
 // Ledgers that were copied, restored, lost or damaged, or whose witness was: refused.
