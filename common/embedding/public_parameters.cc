@@ -65,7 +65,7 @@ absl::Status CheckClassCode(const EmbeddingSettings& settings, size_t classes) {
                    settings.embedding_dim));
 }
 
-// Of all names of items. Uploads append to them, and every description of a collection has them.
+// The most bytes of all names of items: every description of a collection has them.
 constexpr size_t kMaxItemNamesBytes = 1 << 20;
 
 // classes: 0 without any; then names are those of the items' labels.
