@@ -46,10 +46,11 @@ absl::Status NotAClass(absl::string_view field, size_t row, const std::string& v
 
 absl::Status CheckNames(absl::string_view field, const std::vector<std::string>& names) {
   for (size_t row = 0; row < names.size(); ++row) {
-    if (names[row].size() <= kMaxClassNameBytes && IsUtf8(names[row])) continue;
-    return InvalidField(
-        field, absl::StrCat("must be at most ", kMaxClassNameBytes, " bytes of UTF-8, but row ",
-                            row, " is ", names[row].size(), " other bytes"));
+    const std::string& name = names[row];
+    if (name.size() <= kMaxClassNameBytes && IsUtf8(name) && Printable(name) == name) continue;
+    return InvalidField(field, absl::StrCat("must be at most ", kMaxClassNameBytes,
+                                            " bytes of printable UTF-8, but row ", row, " is ",
+                                            name.size(), " other bytes"));
   }
   return absl::OkStatus();
 }

@@ -21,7 +21,7 @@ struct NamedLabels {
 
 // The labels of a new collection's anchors. Names become classes 0, 1, ... in the order of the
 // alphabet; a column with numbers keeps these. INVALID_ARGUMENT naming field and row: a name is
-// missing, not UTF-8 or too long.
+// missing, not printable UTF-8 or too long.
 absl::StatusOr<NamedLabels> NumberClasses(absl::string_view field, const LabelColumn& column);
 
 // The labels of public rows in a collection: the numbers, or those of the names. class_names: the
@@ -30,8 +30,8 @@ absl::StatusOr<NamedLabels> NumberClasses(absl::string_view field, const LabelCo
 // name.
 // has_items: whether the collection has items, whose numbers no new name may call.
 // INVALID_ARGUMENT naming field, row and some known names: a name that is not one of the
-//   collection's classes, not UTF-8 or too long, or numbers that the collection's names do not
-//   cover.
+//   collection's classes, not printable UTF-8 or too long, or numbers that the collection's names
+//   do not cover.
 absl::StatusOr<NamedLabels> LabelsOfItems(absl::string_view field, const LabelColumn& column,
                                           const PublicParameters& parameters, bool has_items);
 

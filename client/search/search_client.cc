@@ -55,7 +55,7 @@ constexpr int32_t kLabelOfNothing = std::numeric_limits<int32_t>::max();
 // Copies the request, with labels in place of their texts, to `numbered` if it has such texts. A
 // scheme that chooses by label on this machine finds nothing for one that the collection does not
 // have, and a warning says so: if it were refused, the server, which names the classes, would see
-// that no search is sent, and so learn something of the label. The warning is told after the last
+// that no search is sent, and so learn something of the label. The warning comes after the last
 // message, which a terminal that takes no text would delay.
 absl::Status NumberLabels(const SearchRequest& given, const SearchResponse& response,
                           absl::Status* unknown, std::optional<SearchRequest>* numbered) {

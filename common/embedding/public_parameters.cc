@@ -65,11 +65,20 @@ absl::Status CheckClassCode(const EmbeddingSettings& settings, size_t classes) {
                    settings.embedding_dim));
 }
 
+// The most bytes of all names of items: every description of a collection has them.
+constexpr size_t kMaxItemNamesBytes = 1 << 20;
+
 // classes: 0 without any; then names are those of the items' labels.
 absl::Status CheckClassNames(const std::vector<std::string>& names, size_t classes) {
   if (std::ssize(names) > kMaxSlots) {
     return InvalidField("class_names", absl::StrCat("must hold at most ", kMaxSlots,
                                                     " names, but holds ", names.size()));
+  }
+  size_t bytes = 0;
+  for (const std::string& name : names) bytes += name.size();
+  if (classes == 0 && bytes > kMaxItemNamesBytes) {
+    return InvalidField("class_names", absl::StrCat("must have at most ", kMaxItemNamesBytes,
+                                                    " bytes in all, but have ", bytes));
   }
   if (names.empty() || classes == 0 || names.size() == classes) return absl::OkStatus();
   return InvalidField("class_names", absl::StrCat("must hold no name or one for each of the ",
@@ -98,8 +107,14 @@ absl::Status CheckDistinct(const std::vector<std::string>& names) {
 absl::Status CheckTexts(absl::string_view extractor, const std::vector<std::string>& class_names) {
   PM_RETURN_IF_ERROR(CheckLength("extractor", extractor, kMaxExtractorBytes));
   for (size_t i = 0; i < class_names.size(); ++i) {
-    PM_RETURN_IF_ERROR(
-        CheckLength(absl::StrCat("class_names[", i, "]"), class_names[i], kMaxClassNameBytes));
+    const std::string& name = class_names[i];
+    const bool has_length = !name.empty() && name.size() <= kMaxClassNameBytes;
+    if (has_length && Printable(name) == name) continue;
+    return InvalidField(
+        absl::StrCat("class_names[", i, "]"),
+        absl::StrCat("must be 1 to ", kMaxClassNameBytes, " bytes of printable UTF-8, but ",
+                     has_length ? absl::StrCat("is \"", Printable(name), "\"")
+                                : absl::StrCat("has ", name.size(), " bytes")));
   }
   return CheckDistinct(class_names);
 }

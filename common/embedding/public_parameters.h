@@ -99,10 +99,12 @@ absl::StatusOr<PublicParameters> MakeParametersWithoutAnchors(
     std::vector<std::string> class_names = {});
 
 // SHA-256 of the canonical text. Collections have equal fingerprints only if they agree in every
-// field. The text is the line "privatemail public parameters 1", then a line "name value" for each
-// field of the struct in order (settings spelled out in theirs, and left out without anchors):
+// field but the names of a collection without classes: uploads append to them, and no release
+// depends on them. The text is the line "privatemail public parameters 1", then a line "name value"
+// for each field of the struct in order (settings spelled out in theirs, and left out without
+// anchors):
 // - doubles as C's %a
-// - lists as a count, then one line an element
+// - lists as a count, then one line an element; class_names as none without classes
 // - strings as byte length, space, bytes
 // - code and codebook only if they are set; a codebook is "cell_codebook" rows columns, then
 //   "centroids", a string of little-endian floats row by row, then its error
@@ -113,9 +115,9 @@ std::string Fingerprint(const PublicParameters& parameters);
 std::string ToHex(absl::string_view bytes);
 
 // INVALID_ARGUMENT naming the field: the fields do not fit together, a text exceeds its limit, or
-// two class names are equal. Does not validate the settings
-// alone, but with anchors without labels they must be alpha 0, the label graph kDistance and the
-// start kRandom.
+// class names are equal, empty, not printable or, without classes, more than 1 MiB in all. Does not
+// validate the settings alone, but with anchors without labels they must be alpha 0, the label
+// graph kDistance and the start kRandom.
 absl::Status Validate(const PublicParameters& parameters);
 
 // FAILED_PRECONDITION unless `theirs` (from a request) equals the fingerprint `ours`. The message

@@ -284,7 +284,7 @@ absl::Status Catalog::AppendClassNames(const CollectionView& collection,
   if (names == parameters.class_names) return absl::OkStatus();
   const absl::Status appended = store_->AppendClassNames(parameters.collection_uuid, names);
   if (absl::IsNotFound(appended)) return NoSuchCollection(collection.published->name);
-  if (absl::IsAborted(appended)) {  // whoever fetches them again gets those of the store
+  if (absl::IsAborted(appended)) {  // a caller who fetches them again gets those of the store
     LoadParameters(collection).IgnoreError();
   }
   PM_RETURN_IF_ERROR(appended);

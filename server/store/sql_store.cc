@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/lattice/scores.h"
@@ -215,8 +216,7 @@ absl::Status SqlStore::Create(const StoredCollection& collection) {
   return session->Commit();
 }
 
-absl::Status SqlStore::ChangeParameters(
-    absl::string_view uuid, absl::FunctionRef<absl::StatusOr<bool>(PublicParameters*)> change) {
+absl::Status SqlStore::ChangeParameters(absl::string_view uuid, ChangeFunction change) {
   PM_ASSIGN_OR_RETURN(const auto begun, BeginWith(uuid, Lock::kChange));
   const auto& [session, collection] = begun;
   PublicParameters parameters;
@@ -227,7 +227,7 @@ absl::Status SqlStore::ChangeParameters(
                                       parameters = *std::move(decoded);
                                       return absl::OkStatus();
                                     }));
-  PM_ASSIGN_OR_RETURN(const bool is_changed, change(&parameters));
+  PM_ASSIGN_OR_RETURN(const bool is_changed, change(&parameters, collection.items));
   if (!is_changed) return absl::OkStatus();
   const std::string bytes = EncodeParameters(parameters);
   PM_RETURN_IF_ERROR(session->Run("UPDATE collections SET parameters = $2 WHERE key = $1",
@@ -239,7 +239,7 @@ absl::Status SqlStore::ChangeParameters(
 absl::StatusOr<int64_t> SqlStore::FixDimension(absl::string_view uuid, int64_t dimension) {
   int64_t fixed = 0;
   PM_RETURN_IF_ERROR(
-      ChangeParameters(uuid, [&](PublicParameters* parameters) -> absl::StatusOr<bool> {
+      ChangeParameters(uuid, [&](PublicParameters* parameters, int64_t) -> absl::StatusOr<bool> {
         fixed = parameters->feature_dim;
         if (fixed > 0) return false;
         PM_RETURN_IF_ERROR(CheckIntegerBetween("dimension", dimension, 1, lattice::kMaxDimensions));
@@ -251,17 +251,24 @@ absl::StatusOr<int64_t> SqlStore::FixDimension(absl::string_view uuid, int64_t d
 
 absl::Status SqlStore::AppendClassNames(absl::string_view uuid,
                                         const std::vector<std::string>& names) {
-  return ChangeParameters(uuid, [&](PublicParameters* parameters) -> absl::StatusOr<bool> {
-    const std::vector<std::string> former = std::exchange(parameters->class_names, names);
-    if (former.size() > names.size() || !std::equal(former.begin(), former.end(), names.begin())) {
-      return absl::AbortedError(
-          absl::StrCat("class_names must begin with the ", former.size(),
-                       " names that the collection has, but another upload has appended others: "
-                       "fetch them again"));
-    }
-    PM_RETURN_IF_ERROR(Validate(*parameters));
-    return names.size() > former.size();
-  });
+  return ChangeParameters(
+      uuid, [&](PublicParameters* parameters, int64_t items) -> absl::StatusOr<bool> {
+        const std::vector<std::string> former = std::exchange(parameters->class_names, names);
+        if (former.size() > names.size() ||
+            !std::equal(former.begin(), former.end(), names.begin())) {
+          return absl::AbortedError(absl::StrCat(
+              "class_names must begin with the ", former.size(),
+              " names that the collection has, but another upload has appended others: "
+              "fetch them again"));
+        }
+        PM_RETURN_IF_ERROR(Validate(*parameters));
+        if (former.empty() && !names.empty() && items > 0) {
+          return InvalidField("class_names",
+                              "must be absent, since the labels of the collection's items have no "
+                              "names");
+        }
+        return names.size() > former.size();
+      });
 }
 
 absl::Status SqlStore::Finish(SqlSession* session, absl::string_view uuid, int64_t key,

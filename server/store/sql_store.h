@@ -195,9 +195,10 @@ class SqlStore : public Store {
   absl::StatusOr<CollectionRow> FindCollection(SqlSession* session, absl::string_view uuid,
                                                Lock lock) const;
   absl::StatusOr<CollectionSession> BeginWith(absl::string_view uuid, Lock lock);
-  // Stores the parameters unless `change` returns false or an error.
-  absl::Status ChangeParameters(absl::string_view uuid,
-                                absl::FunctionRef<absl::StatusOr<bool>(PublicParameters*)> change);
+  // Stores the parameters unless `change` returns false or an error. items: of the collection.
+  using ChangeFunction =
+      absl::FunctionRef<absl::StatusOr<bool>(PublicParameters* parameters, int64_t items)>;
+  absl::Status ChangeParameters(absl::string_view uuid, ChangeFunction change);
   static absl::StatusOr<EmbeddingRow> FindEmbedding(SqlSession* session, int64_t collection);
   // The key of the embedding of this version. ABORTED: the collection has another one.
   static absl::StatusOr<int64_t> FindEmbeddingKey(SqlSession* session, int64_t collection,

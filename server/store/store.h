@@ -75,7 +75,8 @@ class Store {
   virtual absl::StatusOr<int64_t> FixDimension(absl::string_view uuid, int64_t dimension) = 0;
 
   // Appends to the class names of a collection without classes, of which `names` begin with those
-  // that it has. ABORTED: they do not. INVALID_ARGUMENT: Validate. NOT_FOUND.
+  // that it has. ABORTED: they do not. INVALID_ARGUMENT: Validate, or the first names of a
+  // collection that has items. NOT_FOUND.
   virtual absl::Status AppendClassNames(absl::string_view uuid,
                                         const std::vector<std::string>& names) = 0;
 

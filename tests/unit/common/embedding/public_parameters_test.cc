@@ -64,6 +64,21 @@ TEST(PublicParameters, NamesOfItemsAreNoPartOfTheFingerprint) {
   }
 }
 
+TEST(PublicParameters, ClassNamesArePrintableAndOfBoundedLength) {
+  for (const std::string& name : {std::string(), std::string("a\x1b"), std::string(257, 'x')}) {
+    for (PublicParameters parameters : {Unlabelled(), WithoutAnchors(), Labelled()}) {
+      parameters.class_names = {"a", name};
+      EXPECT_THAT(Validate(parameters),
+                  FailsWith(kInvalid, "class_names[1] must be 1 to 256 bytes of printable UTF-8"));
+    }
+  }
+  PublicParameters many = WithoutAnchors();
+  for (int i = 0; i < 5000; ++i) many.class_names.push_back(std::to_string(i).append(206, 'x'));
+  EXPECT_THAT(Validate(many), FailsWith(kInvalid, "class_names must have at most 1048576 bytes"));
+  many.class_names.resize(4900);
+  EXPECT_THAT(Validate(many), IsOk());
+}
+
 TEST(PublicParameters, DigestOfAnchorsWithoutLabelsIsThatOfTheirFeatures) {
   EXPECT_EQ(ToHex(DigestOf(ThreeAnchors({}))),
             "9c334ad8a46185c6623fe1237b275f73e95f384f80aaa5664420c651e08b2291");

@@ -197,6 +197,18 @@ TEST_F(WithoutAnchors, LabelsAreStoredOrMissing) {
               FailsWith(kInvalid, "items[0]: label must be 0 where unlabelled is set, but is 4"));
 }
 
+TEST_F(WithoutAnchors, UploadsNameClassesBeforeTheFirstItem) {
+  ASSERT_THAT(Create(Notes()), IsOk());
+  v1::UpsertItemsRequest message;
+  message.set_collection("notes");
+  message.add_class_names("");
+  EXPECT_THAT(Upsert({message}), FailsWith(kInvalid, "class_names[0] must be 1 to 256 bytes"));
+  ASSERT_THAT(Send("notes", {Row("a", 3)}), IsOk());
+  message.set_class_names(0, "tea");
+  EXPECT_THAT(Upsert({message}), FailsWith(kInvalid, "class_names must be absent"));
+  EXPECT_EQ(Get("notes").parameters().class_names_size(), 0);
+}
+
 // The parameters' own tests have the other fields.
 TEST_F(WithoutAnchors, CreateNamesWhatNeedsAnchors) {
   v1::CreateCollectionRequest request = Notes();
