@@ -83,7 +83,8 @@ absl::Status ExplainConnectionError(const ConnectionOptions& options, const absl
                                                DescribeProxy(options.server), ": ",
                                                Remedy(options, status.message())));
   }
-  if (status.code() == absl::StatusCode::kUnauthenticated && options.key_file.empty()) {
+  if (status.code() == absl::StatusCode::kUnauthenticated && options.key_file.empty() &&
+      absl::StrContains(status.message(), "a key is needed")) {
     return FieldError(absl::StatusCode::kUnauthenticated, "key_file",
                       "given to this server, a file such as admin.key in the daemon's data folder",
                       "absent");
