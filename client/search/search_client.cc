@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -231,6 +232,7 @@ struct SearchClient::Impl {
   const std::string state_folder;
   const ClientLimits limits;
   Departures departures;
+  std::atomic<bool> was_cancelled = false;  // the last search, by its user
   std::map<Scheme, std::unique_ptr<SchemeConnection>> connections;  // not changed any more
   std::mutex mutex;                                                 // guards the following
   std::unique_ptr<Attempt> unanswered;                              // for Retry
@@ -247,7 +249,8 @@ SearchClient::SearchClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) 
 
 SearchClient::~SearchClient() {
   if (impl_->CheckProcess().ok()) {
-    WaitForDeparture().IgnoreError();
+    // Who breaks a search off decides when its connection ends; otherwise ranking would.
+    if (!impl_->was_cancelled) WaitForDeparture().IgnoreError();
   } else {
     (void)impl_.release();  // gRPC would wait for threads that a fork does not have
   }
@@ -382,6 +385,7 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& given,
   if (!unknown.ok()) tell(absl::StrCat("nothing is found: ", unknown.message()));
   const int64_t not_taken = ledger == nullptr ? 0 : ledger->EndBatch();
   const absl::Status read = ReadAnswers(search, departing, request.targets.size(), not_taken);
+  impl_->was_cancelled = impl_->transport.is_cancelled();
   if (read.ok()) return std::move(response);
   if (is_one) impl_->Keep(std::move(attempt));
   return read;
