@@ -16,18 +16,18 @@ namespace privatemail::client::cli {
 // have of class, label, similarity, distance and payload.
 std::string MatchesText(const nlohmann::json& search);
 
-// What the server could learn from the queries of a command, what is left of the budget, and the
-// bytes; with a newline. searches: JSON of each query that was answered, at least one.
+// One line with its newline: guarantee, rest of the budget and bytes of the queries of a command.
+// searches: JSON of each query that was answered, at least one.
 std::string CostText(const std::vector<nlohmann::json>& searches);
 
 // "allows the server to become e^9 = 8.1e+03 times as sure of a guess"
 std::string OddsText(double epsilon);
 
-// What a guarantee of epsilon above kLargeEpsilon still allows a server; empty below.
+// Says what a guarantee of epsilon above kLargeEpsilon still allows a server; empty below.
 std::string AllowanceText(double epsilon);
 inline constexpr double kLargeEpsilon = 8;
 
-// What a charge of more than kAskedEpsilon for each target allows the server; empty if the charge
+// Says what a charge of more than kAskedEpsilon for each target allows; empty if the charge
 // is less. scheme: the one that the request is searched by.
 std::string ChargeText(const SearchRequest& request, Scheme scheme,
                        const PublicParameters& parameters);

@@ -11,7 +11,7 @@
 namespace privatemail::client {
 namespace {
 
-// What to wait for; empty: nothing.
+// Names the part that is not ready yet; empty: all is ready.
 absl::StatusOr<std::string> AwaitedOf(const v1::GetCollectionResponse& c) {
   if (c.has_build_share())
     return absl::StrFormat("the build, of which %.0f %% is done", 100 * c.build_share());

@@ -33,9 +33,9 @@ class EvaluationKeyCache {
   // Null: there are none with this digest.
   Handle Find(absl::string_view digest);
   // Adds keys under the SHA-256 of their serialised form, for the caller who sent them: the id of
-  // an access key. Evicts the least recently used keys of whoever has most, so that nobody evicts
-  // those of all others, until all fit the capacity and max_bytes. False: these alone take more
-  // than max_bytes.
+  // an access key. Evicts the least recently used keys of the caller that has most, so that nobody
+  // evicts those of all others, until all fit the capacity and max_bytes. False: these alone take
+  // more than max_bytes.
   bool Add(const std::string& digest, Handle keys, const std::string& caller,
            int64_t max_bytes = std::numeric_limits<int64_t>::max());
   void Clear();
