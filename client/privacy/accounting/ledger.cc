@@ -115,6 +115,21 @@ absl::Status CheckGrantedBudget(const Budget& budget, Accounting accounting) {
       absl::StrCat("must be strictly between 0 and 1 for Gaussian accounting, but is ", delta));
 }
 
+// whose: a collection's UUID, or an operator's name.
+LedgerChange GrantOf(LedgerChange::Kind kind, const std::string& whose, const Budget& budget,
+                     Accounting accounting, const std::string& server) {
+  return {.kind = kind,
+          .collection = whose,
+          .epsilon = budget.epsilon,
+          .delta = budget.delta,
+          .accounting = accounting,
+          .gaussian_mu = std::nullopt,
+          .neighbours = "",
+          .source = "",
+          .made_at = Now(),
+          .server = server};
+}
+
 absl::Status CheckAccountingChange(const LedgerEntry& entry, Accounting accounting) {
   if (entry.pure_releases == 0 || entry.accounting == accounting) return absl::OkStatus();
   return absl::FailedPreconditionError(
@@ -285,16 +300,7 @@ absl::Status Ledger::Grant(const std::string& collection_uuid, const Budget& bud
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ReadLedgerEntry(*database_, collection_uuid));
   PM_RETURN_IF_ERROR(CheckAccountingChange(entry, accounting));
   PM_RETURN_IF_ERROR(JoinOperators(collection_uuid, server).status());
-  return Apply({.kind = LedgerChange::Kind::kGrant,
-                .collection = collection_uuid,
-                .epsilon = budget.epsilon,
-                .delta = budget.delta,
-                .accounting = accounting,
-                .gaussian_mu = std::nullopt,
-                .neighbours = "",
-                .source = "",
-                .made_at = Now(),
-                .server = server},
+  return Apply(GrantOf(LedgerChange::Kind::kGrant, collection_uuid, budget, accounting, server),
                /*times=*/1, std::move(transaction));
 }
 
@@ -321,16 +327,7 @@ absl::Status Ledger::GrantOperator(const std::string& name, const std::string& s
   PM_ASSIGN_OR_RETURN(const LedgerEntry joined, ReadOperatorEntry(*database_, name, "", server));
   if (before.granted.has_value()) PM_RETURN_IF_ERROR(CheckAccountingChange(joined, accounting));
   PM_RETURN_IF_ERROR(CheckJoinsFilter(before, joined, accounting, server));
-  return Apply({.kind = LedgerChange::Kind::kOperatorGrant,
-                .collection = name,
-                .epsilon = budget.epsilon,
-                .delta = budget.delta,
-                .accounting = accounting,
-                .gaussian_mu = std::nullopt,
-                .neighbours = "",
-                .source = "",
-                .made_at = Now(),
-                .server = server},
+  return Apply(GrantOf(LedgerChange::Kind::kOperatorGrant, name, budget, accounting, server),
                /*times=*/1, std::move(transaction));
 }
 
