@@ -24,8 +24,8 @@ class ArrivingMessages {
   struct Waiting;
 
  public:
-  // As many places as fit into three quarters of max_transport_memory, so that gRPC never comes
-  // close to it, but at least 2.
+  // As many places as fit into three quarters of max_transport_memory, but at least 2. The rest is
+  // for what has no place: probes, and the first bytes of calls that wait.
   explicit ArrivingMessages(const Limits& limits);
 
   // The place of one message, or its position in the queue; left on destruction.
