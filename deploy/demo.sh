@@ -97,6 +97,7 @@ awk '
 
 cat <<END
 
+demo: $out/report.html shows the joint queries with pictures and plots, $out/*.txt all that is known of each search.
 demo: the daemon is stopped. To continue, start it again in this folder and query it:
   $bin/server/privatemaild --data-dir $out/data &
   $bin/client/privatemail --trust $trust --key-file $out/data/admin.key --state $out/state query fruit \\
