@@ -67,9 +67,9 @@ if [ -z "$full" ]; then
   begin "tests, about 10 min"
   exec ctest --preset dev -LE '(^|,)(browser|full)$'
 fi
-begin "hostile load, 6 min"
+begin "hostile load, 3 min"
 programs="build/dev/server/privatemaild build/dev/client/privatemail"
-/usr/bin/python3 tests/e2e/one_key.py deploy/nginx $programs proto 300 mixed
+/usr/bin/python3 tests/e2e/one_key.py deploy/nginx $programs proto 120 mixed
 cmake --build --preset dev --target benchmarks
 begin "the demo with a release build, about 8 min"
 deploy/demo.sh
