@@ -65,4 +65,10 @@ absl::Status CheckPayloadMemory(std::vector<int64_t> lengths, int64_t k, size_t 
       max_memory);
 }
 
+absl::Status ChargedWithoutRelease(const absl::Status& status) {
+  return absl::Status(
+      status.code(),
+      absl::StrCat(status.message(), "; nothing was released, but the ledger was charged"));
+}
+
 }  // namespace privatemail::client

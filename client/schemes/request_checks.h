@@ -32,6 +32,9 @@ absl::Status CheckTargets(const SearchRequest& request, int64_t columns, Metric 
 absl::Status CheckPayloadMemory(std::vector<int64_t> lengths, int64_t k, size_t targets,
                                 int64_t max_memory);
 
+// The error of noise that could not be drawn, with the charge named in the message.
+absl::Status ChargedWithoutRelease(const absl::Status& status);
+
 }  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_SCHEMES_REQUEST_CHECKS_H_

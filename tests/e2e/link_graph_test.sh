@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Checks the build graph and the includes:
 #   - the daemon contains no object, library or header of client/, and no OpenCV
+#   - no cycle of includes between folders
 #   - only RPC, services, daemon and transport include grpcpp; only server/mpi/ranks.cc and its watchdog.h include MPI
 #   - programs with a network channel do not link seeded noise; the evaluation's module, which does, has no channel
 # usage: link_graph_test.sh SOURCE_FOLDER BUILD_FOLDER
@@ -26,6 +27,13 @@ if found=$(cd "$1" && grep -rlE '#include [<"]mpi' common client server | grep -
 fi
 if found=$(ninja -C "$2" -t inputs server/privatemaild | grep -iE 'libmpi|privatemail_mpi|privatemail_features'); then
   printf 'privatemaild links MPI or OpenCV:\n%s\n' "$found"
+  exit 1
+fi
+# tsort names the members of a cycle on its standard error.
+if ! found=$(cd "$1" && grep -roE '#include "[^"]+/[^"/]+\.h"' common client server |
+  sed -E 's|/[^/:]*:#include "privatemail/[^/]*$| client/include/privatemail|; s|/[^/:]*:#include "(.*)/[^/]*$| \1|' |
+  awk '$1 != $2' | sort -u | tsort 2>&1 >/dev/null); then
+  printf 'folders include each other in a cycle:\n%s\n' "$found"
   exit 1
 fi
 for program in client/privatemail server/privatemaild $(ninja -C "$2" -t targets all | grep -oE '^client/python/privatemail/_native[^:]*'); do

@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "client/privacy/sensitivity/rounding.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/numerics/rounding.h"
 
 namespace privatemail::client {
 namespace {

@@ -6,10 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "client/privacy/accounting/gaussian_tradeoff.h"
 #include "client/privacy/accounting/guarantee_fields.h"
-#include "client/privacy/sensitivity/rounding.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/numerics/rounding.h"
 
 namespace privatemail::client {
 absl::StatusOr<double> AnalyticGaussianStddev(double epsilon, double delta) {

@@ -12,11 +12,11 @@
 #include "client/privacy/mechanisms/additive_mechanism.h"
 #include "client/privacy/mechanisms/bounded_gaussian_calibration.h"
 #include "client/privacy/mechanisms/calibration.h"
-#include "client/privacy/sensitivity/rounding.h"
 #include "common/base/field_error.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/numerics/rounding.h"
 
 namespace privatemail::client {
 namespace {

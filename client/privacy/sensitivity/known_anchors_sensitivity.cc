@@ -7,10 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/privacy/sensitivity/iteration_bounds.h"
-#include "client/privacy/sensitivity/rounding.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/numerics/decompositions.h"
+#include "common/numerics/rounding.h"
 
 namespace privatemail::client {
 namespace {

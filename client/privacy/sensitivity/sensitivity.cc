@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include "client/privacy/sensitivity/iteration_bounds.h"
-#include "client/privacy/sensitivity/rounding.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/numerics/decompositions.h"
+#include "common/numerics/rounding.h"
 
 namespace privatemail::client {
 

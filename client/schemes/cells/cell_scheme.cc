@@ -4,7 +4,7 @@
 
 #include "client/schemes/cells/cell_steps.h"
 #include "client/schemes/published_collection.h"
-#include "client/schemes/release_noise.h"
+#include "client/schemes/request_checks.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/embedding/offered_schemes.h"

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "client/schemes/joint/joint_steps.h"
 #include "client/schemes/published_collection.h"
+#include "client/schemes/request_checks.h"
 #include "common/base/field_error.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"

@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/privacy/accounting/composition.h"
+#include "client/schemes/joint/release_noise.h"
 #include "client/schemes/published_collection.h"
 #include "client/schemes/query_limits.h"
-#include "client/schemes/release_noise.h"
 #include "client/schemes/request_checks.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"

@@ -1,4 +1,4 @@
-#include "client/schemes/release_noise.h"
+#include "client/schemes/joint/release_noise.h"
 
 #include <cmath>
 
@@ -10,12 +10,12 @@
 #include "client/privacy/sensitivity/known_anchors_sensitivity.h"
 #include "client/privacy/sensitivity/lipschitz.h"
 #include "client/privacy/sensitivity/published_sensitivity.h"
-#include "client/privacy/sensitivity/rounding.h"
 #include "client/privacy/sensitivity/sensitivity.h"
 #include "common/base/field_error.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/numerics/rounding.h"
 
 namespace privatemail::client {
 namespace {
@@ -198,12 +198,6 @@ Guarantee ComposeGuarantee(const PrivacyCost& cost, const IterationNoise& noise)
                                     " iterations of: ", guarantee.source);
   }
   return guarantee;
-}
-
-absl::Status ChargedWithoutRelease(const absl::Status& status) {
-  return absl::Status(
-      status.code(),
-      absl::StrCat(status.message(), "; nothing was released, but the ledger was charged"));
 }
 
 }  // namespace privatemail::client

@@ -1,10 +1,10 @@
 // Rounding up in double precision. Not installed.
-#ifndef PRIVATEMAIL_CLIENT_PRIVACY_SENSITIVITY_ROUNDING_H_
-#define PRIVATEMAIL_CLIENT_PRIVACY_SENSITIVITY_ROUNDING_H_
+#ifndef PRIVATEMAIL_COMMON_NUMERICS_ROUNDING_H_
+#define PRIVATEMAIL_COMMON_NUMERICS_ROUNDING_H_
 
 #include <limits>
 
-namespace privatemail::client {
+namespace privatemail {
 
 // Largest relative error of one rounding to nearest.
 inline constexpr double kUnitRoundoff = 0x1p-53;
@@ -19,6 +19,6 @@ inline double RoundUp(double value) {
   return value * kRoundedUp + 4 * std::numeric_limits<double>::denorm_min();
 }
 
-}  // namespace privatemail::client
+}  // namespace privatemail
 
-#endif  // PRIVATEMAIL_CLIENT_PRIVACY_SENSITIVITY_ROUNDING_H_
+#endif  // PRIVATEMAIL_COMMON_NUMERICS_ROUNDING_H_

@@ -1,6 +1,6 @@
 // Noise and guarantee of the joint scheme's releases, from public values. Not installed.
-#ifndef PRIVATEMAIL_CLIENT_SCHEMES_RELEASE_NOISE_H_
-#define PRIVATEMAIL_CLIENT_SCHEMES_RELEASE_NOISE_H_
+#ifndef PRIVATEMAIL_CLIENT_SCHEMES_JOINT_RELEASE_NOISE_H_
+#define PRIVATEMAIL_CLIENT_SCHEMES_JOINT_RELEASE_NOISE_H_
 
 #include <memory>
 
@@ -46,9 +46,6 @@ absl::Status CheckCost(const PrivacyCost& cost);
 // noise.
 Guarantee ComposeGuarantee(const PrivacyCost& cost, const IterationNoise& noise);
 
-// The error of noise that could not be drawn, with the charge named in the message.
-absl::Status ChargedWithoutRelease(const absl::Status& status);
-
 }  // namespace privatemail::client
 
-#endif  // PRIVATEMAIL_CLIENT_SCHEMES_RELEASE_NOISE_H_
+#endif  // PRIVATEMAIL_CLIENT_SCHEMES_JOINT_RELEASE_NOISE_H_

@@ -1,7 +1,7 @@
 // Sensitivity and noise stddev of a release against independent formulas: the bounds of
 // one_column_bounds.h, values of make_golden.py's functions, and closed forms written here.
 
-#include "client/schemes/release_noise.h"
+#include "client/schemes/joint/release_noise.h"
 
 #include "client/privacy/accounting/composition.h"
 #include "client/schemes/joint/joint_scheme.h"
