@@ -22,7 +22,7 @@ ask() {
   photo=$(find "$photos/held-back" -name '*.jpg' | sort | awk 'NR==72') # the one in the middle
   kind=$(basename "$(dirname "$photo")")
   "${search[@]}" query fruit --image "$photo" "${model[@]}" -k 8 --epsilon .1 --delta 1e-5 | tee "$answer.new"
-  found=$(grep -Ec "^ +[0-9]+ .* class $kind\$" "$answer.new" || true)
+  found=$(grep -Ec "^$kind/[^ ]+ +$kind\$" "$answer.new" || true)
   echo "question: $found of 8 answers show a $kind, which neither the daemon nor the client was told" |
     tee -a "$answer.new"
   [ "$found" -gt 0 ]

@@ -47,7 +47,8 @@ fi
 
 cmake -S tests/e2e/outside_program -B build -G Ninja >/dev/null
 cmake --build build >build.log || fail "the SDK's example: $(tail build.log)"
-[ -n "$(build/example "$PRIVATEMAIL_TRUST" "$PRIVATEMAIL_KEY_FILE")" ] || fail "a query by C++"
+[ -n "$(build/example "$PRIVATEMAIL_SERVER" "$PRIVATEMAIL_TRUST" "$PRIVATEMAIL_KEY_FILE" fruit joint)" ] ||
+  fail "a query by C++"
 cmake -S tests/e2e/outside_program -B build -DPRIVATEMAIL_ARCH=x86-64-v3 >/dev/null
 ninja -C build -t commands example | grep x86-64-v3/libprivatemail_numerics.a >/dev/null ||
   fail "the SDK does not take the archives for newer processors"
