@@ -205,15 +205,19 @@ py::dict Upsert(const Session& session, const std::string& name, const Rows& fea
 }
 
 void Build(const Session& session, const std::string& name,
-           const std::function<void(double)>& progress, bool accept_misalignment, bool wait) {
+           const std::function<void(double)>& progress, bool accept_misalignment) {
   const auto show = [&](const v1::BuildEmbeddingResponse& message) {
     if (progress) progress(message.share());
   };
   Interruptible([&] {
     Check(session.admin().BuildEmbedding(name, show, accept_misalignment));
-    if (wait) Check(WaitUntilReady(session.admin(), name, [](const std::string&) {}));
     return true;
   });
+}
+
+void WaitForCells(const Session& session, const std::string& name,
+                  const std::function<void(const std::string&)>& show) {
+  RunInterruptibly([&] { Check(WaitUntilReady(session.admin(), name, show)); });
 }
 
 py::dict ToDict(const Budget& budget) {
@@ -495,6 +499,7 @@ void AddCollections(py::class_<Session, std::shared_ptr<Session>>& session) {
       .def("restore", &Restore)
       .def("plan", &Plan)
       .def("build", &Build)
+      .def("wait_until_ready", &WaitForCells)
       .def("show_budget", &ShowBudget)
       .def("show_operators", &ShowOperators)
       .def("grant", &Grant)

@@ -1,7 +1,9 @@
+#include <pybind11/functional.h>
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -14,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/python/calls.h"
 #include "client/python/session.h"
+#include "client/search/charge_text.h"
 #include "client/search/result_json.h"
 #include "client/search/scheme_table.h"
 #include "common/base/field_error.h"
@@ -120,11 +123,24 @@ py::list ToList(SearchResponse response, const std::string& collection) {
   return answers;
 }
 
+// Says what a charge for these arguments allows the server; empty if it is small.
+std::string DescribeCharge(const Session& session, const std::string& collection,
+                           const py::dict& given) {
+  const SearchRequest request =
+      ToRequest(collection, Rows(std::vector<py::ssize_t>{0, 0}), std::nullopt, given);
+  return Interruptible([&] {
+    if (!IsLargeCharge(request)) return std::string();
+    return ChargeText(request, Check(session.client().Describe(collection)));
+  });
+}
+
 // The answers, the first failure of the others or None, and the warnings.
 py::tuple Search(const Session& session, const std::string& collection, const Rows& queries,
-                 const std::optional<std::vector<GivenLabel>>& labels, const py::dict& given) {
+                 const std::optional<std::vector<GivenLabel>>& labels, const py::dict& given,
+                 const std::function<void(int64_t)>& progress) {
   const SearchRequest request = ToRequest(collection, queries, labels, given);
-  SearchResponse response = Interruptible([&] { return Check(session.client().Search(request)); });
+  SearchResponse response =
+      Interruptible([&] { return Check(session.client().Search(request, nullptr, progress)); });
   const py::object failure =
       response.status.ok() ? py::object(py::none()) : py::object(ErrorTuple(response.status));
   const std::vector<std::string> warnings = response.warnings;
@@ -162,7 +178,10 @@ py::dict GuaranteeToDict(const Guarantee& guarantee) {
 }
 
 void AddQueries(py::class_<Session, std::shared_ptr<Session>>& session) {
-  session.def("search", &Search).def("resend", &Resend).def("explain", &Explain);
+  session.def("describe_charge", &DescribeCharge)
+      .def("search", &Search)
+      .def("resend", &Resend)
+      .def("explain", &Explain);
 }
 
 }  // namespace privatemail::client::python

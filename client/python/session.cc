@@ -5,6 +5,7 @@
 
 #include "client/python/calls.h"
 #include "client/python/extractor.h"
+#include "client/search/charge_text.h"
 
 namespace privatemail::client::python {
 
@@ -52,6 +53,7 @@ PYBIND11_MODULE(_native, module) {
   module.attr("reads_numpy_2") = PYBIND11_VERSION_HEX >= 0x020C0000;
   RegisterStatusError(module);
   AddExtractor(module);
+  module.def("describe_grant", &GrantText);
   AddSession(module);
   AddNoise(module);
 }

@@ -232,7 +232,7 @@ struct SearchClient::Impl {
   const std::string state_folder;
   const ClientLimits limits;
   Departures departures;
-  std::atomic<bool> was_cancelled = false;  // the last search, by its user
+  std::atomic<bool> was_cancelled = false;                          // the last search, by its user
   std::map<Scheme, std::unique_ptr<SchemeConnection>> connections;  // not changed any more
   std::mutex mutex;                                                 // guards the following
   std::unique_ptr<Attempt> unanswered;                              // for Retry
@@ -298,7 +298,8 @@ absl::StatusOr<PublicParameters> SearchClient::Describe(const std::string& colle
 }
 
 absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& given,
-                                                    const WarnFunction& warn) {
+                                                    const WarnFunction& warn,
+                                                    const std::function<void(int64_t)>& progress) {
   PM_RETURN_IF_ERROR(CheckTargetValues(given));
   PM_RETURN_IF_ERROR(WaitForDeparture());
   impl_->TakeUnanswered();
@@ -381,6 +382,7 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& given,
     response.results[first].status = status;
     // A failed release ends the batch, and so does what the next message would meet.
     if (EndsBatch(status) || (!status.ok() && !one.prepared.has_value())) break;
+    if (progress) progress(static_cast<int64_t>(first + one.count));
   }
   if (!unknown.ok()) tell(absl::StrCat("nothing is found: ", unknown.message()));
   const int64_t not_taken = ledger == nullptr ? 0 : ledger->EndBatch();

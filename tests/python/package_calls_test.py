@@ -1,12 +1,17 @@
-"""Calls of the package beside plain searches: options, plans, replays, messages."""
+"""Calls of the package beside plain searches: connections, options, plans, replays, messages."""
 
+import contextlib
 import dataclasses
 import os
+import tempfile
 import unittest
+import warnings
+from unittest import mock
 
 import numpy as np
 
 import privatemail as pm
+from privatemail import _client
 from page_service import CLASSES, DIM
 from service import Service, gallery
 
@@ -23,6 +28,94 @@ def setUpModule():
 
 def tearDownModule():
     service.close()
+
+
+class Connections(unittest.TestCase):
+
+    def test_environment_says_what_arguments_do_not(self):
+        server = service.server
+        environment = {"PRIVATEMAIL_SERVER": server.address, "PRIVATEMAIL_TRUST": "00" * 32,
+                       "PRIVATEMAIL_KEY_FILE": server.key_file, "PRIVATEMAIL_STATE": service.folder.name + "/other"}
+        with mock.patch.dict(os.environ, environment):
+            with self.assertRaises(pm.PrivateMailError):  # another certificate is trusted
+                pm.connect().collections()
+            client = pm.connect(ca_file=server.ca_file)  # wins
+            self.assertEqual((len(client.collections()), client.state), (1, environment["PRIVATEMAIL_STATE"]))
+            self.assertEqual(repr(client), f"Client({server.address!r}, state={client.state!r})")
+            self.assertEqual(repr(client.collections()[0]), f"Collection('things' of {server.address!r})")
+            self.assertEqual(pm.connect("127.0.0.1:9", insecure=True, state=service.state).state, service.state)
+            client.close()
+            self.assertIn("closed", repr(client))
+        with mock.patch.dict(os.environ, {"PRIVATEMAIL_SERVER": ""}), self.assertRaisesRegex(
+                pm.InvalidArgument, r'^server must be given, as connect\("HOST:PORT"\) or .* PRIVATEMAIL_SERVER, but'):
+            pm.connect()
+
+    def test_ledger_of_an_own_server_is_beside_its_data(self):
+        with mock.patch.dict(os.environ), tempfile.TemporaryDirectory() as folder:
+            os.environ.pop("PRIVATEMAIL_STATE", None)
+            with pm.Server.local() as server:
+                self.assertEqual(server.client.state, server.data + "-state")
+                self.assertEqual(repr(server), f"Server({server.address!r}, data={server.data!r})")
+            self.assertFalse(os.path.exists(server.data + "-state"))
+            os.environ["PRIVATEMAIL_STATE"] = folder + "/state"
+            with pm.Server.local(folder + "/data") as server:
+                self.assertEqual(server.client.state, folder + "/state")
+
+
+class Charges(unittest.TestCase):
+
+    def test_large_charge_is_warned_of_once_before_it(self):
+        client = pm.connect(service.server.address, ca_file=service.server.ca_file, key_file=service.server.key_file,
+                            state=service.state)
+        fresh, before = client.collection("things"), things.budget.spent.epsilon
+        buys = r"^each query spends epsilon 8, which .* 3e\+03 times as sure of a guess; of 8 cells .* probability 0.9977$"
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with self.assertRaisesRegex(pm.PrivateMailWarning, buys):
+                fresh.search(service.rows[3], plan=things.plan(epsilon=8))
+            self.assertEqual(things.budget.spent.epsilon, before)
+            fresh.search(service.rows[3], label=3, **dict(COST, epsilon=4))
+        with self.assertWarnsRegex(pm.PrivateMailWarning, buys):
+            fresh.search(service.rows[3], plan=things.plan(epsilon=8))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            fresh.search(service.rows[3], scheme="cells", epsilon=9, items=10)
+
+    def test_large_budget_is_warned_of(self):
+        granted = service.server.create_collection("granted")
+        self.addCleanup(granted.delete)
+        with self.assertWarnsRegex(pm.PrivateMailWarning, "^once epsilon 21 is spent on one target, it .*hardly any"):
+            granted.budget.grant(epsilon=21)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            granted.budget.grant(epsilon=20)
+
+
+class Progress(unittest.TestCase):
+
+    def test_counts_queries_and_items_and_names_what_is_awaited(self):
+        shown = {}
+
+        @contextlib.contextmanager
+        def record(what, total=None):
+            def show(done=0, of=total, what=None):
+                calls.append(what or (done, of))
+            calls = shown.setdefault(what, [])
+            yield show
+
+        cells = service.server.create_collection("progress", service.rows[:100], cells=[2], publish_quality=True,
+                                                 with_encrypted=True)
+        self.addCleanup(cells.delete)
+        with mock.patch.object(_client, "progress_bar", record):
+            cells.ingest(service.rows)
+            cells.build(wait=True)
+            cells.budget.grant(epsilon=3)
+            cells.search(service.rows[:3], scheme="cells", epsilon=1, items=10)
+            cells.search(service.rows[0])
+        self.assertEqual(shown["ingest"][-1], (len(service.rows), len(service.rows)))
+        self.assertEqual(shown["search"], [(1, 3), (2, 3), (3, 3)])
+        self.assertLessEqual(set(shown["wait"]), {"waiting for the cells", "waiting for the quality of the cells"})
+        self.assertTrue(shown["wait"])
 
 
 class Options(unittest.TestCase):

@@ -43,6 +43,7 @@ class Search(unittest.TestCase):
         self.assertEqual([one.id for one in hits], hits.ids)
         self.assertEqual((hits[1].label, hits[-1].payload, len(hits[:2])), (3, hits.payloads[-1], 2))
         self.assertEqual(json.loads(json.dumps(hits.to_dict()))["labels"], [3] * 4)
+        self.assertEqual(repr(hits), "Hits(4: " + ", ".join(f"'{one}' (3)" for one in hits.ids) + ")")
         self.assertEqual(hits._repr_html_().count("<tr>"), 5)
         notes = service.server.create_collection("notes")
         self.addCleanup(notes.delete)
@@ -50,14 +51,12 @@ class Search(unittest.TestCase):
         found = notes.search(service.rows[0])
         self.assertEqual((found.labels.tolist(), found[1].label, found.labels.mask.tolist()), ([4, None], None, [False, True]))
         self.assertAlmostEqual(found[0].similarity, 1, 3)
+        self.assertEqual(repr(found), f"EncryptedHits(2: '<b>' {found[0].similarity}, 'b' {found[1].similarity})")
+        for column in ("similarities", "squared_distances"):
+            self.assertTrue(all(len(str(one)) <= 9 for one in found.to_dict()[column]), found.to_dict())
         self.assertIn("<td>&lt;b&gt;</td>", found._repr_html_())
-        try:
-            import pandas  # pylint: disable=import-outside-toplevel,unused-import
-        except ImportError:
-            with self.assertRaisesRegex(pm.FailedPrecondition, "needs the package pandas"):
-                found.to_pandas()
-            return
         self.assertEqual(found.to_pandas().columns.tolist(), ["id", "label", "squared_distance", "payload", "similarity"])
+        self.assertEqual(found.to_pandas()["similarity"].tolist(), found.similarities.tolist())
 
     def test_sums_of_epsilon_are_shown_rounded(self):
         with Service(items=200) as server:

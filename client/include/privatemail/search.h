@@ -8,6 +8,7 @@
 #define PRIVATEMAIL_SEARCH_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,9 +31,9 @@ struct SearchOptions {
   ClientLimits limits = {};
 };
 
-// A connection to one server and a state folder. Held by the client; sees targets only while Search,
-// Retry and Resend run, and until Retry is over. Thread-safe; of the process that made it: a fork
-// is refused.
+// A connection to one server and a state folder. Held by the client; sees targets only while
+// Search, Retry and Resend run, and until Retry is over. Thread-safe; of the process that made it:
+// a fork is refused.
 //
 // Privacy: what is sent, how much, when and how often depends on public sizes, on the server and on
 // the releases alone. All messages of a search are sent before the first answer is read, and the
@@ -47,6 +48,7 @@ class SearchClient {
 
   // The nearest items of each target.
   // - warn: is called before the first charge; the response has the same warnings.
+  // - progress: is called with the number of targets that were sent so far, after each message.
   // - Every failure that this machine can detect comes before the first charge. Then, and where no
   //   target is answered, the error is returned; otherwise it is in the response.
   // INVALID_ARGUMENT: a field is missing, out of range, or not one of the scheme (FieldProblemOf).
@@ -56,7 +58,8 @@ class SearchClient {
   // UNAVAILABLE: no random bits; a charge could not be made durable; the server is not ready.
   // DATA_LOSS: the server's answer is malformed, or the ledger does not match its witness.
   absl::StatusOr<SearchResponse> Search(const SearchRequest& request,
-                                        const WarnFunction& warn = nullptr);
+                                        const WarnFunction& warn = nullptr,
+                                        const std::function<void(int64_t)>& progress = nullptr);
 
   // Sends the message of the last search again, the identical bytes at no cost, if that search had
   // one target and got no answer. The message stays in memory until the next search.

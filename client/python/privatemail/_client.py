@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from typing import Any, Dict, Iterator, List, Literal, NoReturn, Optional, Sequence, Tuple, Union, overload
+from typing import Any, Dict, Iterator, List, Literal, NoReturn, Optional, Sequence, Set, Tuple, Union, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,7 +32,7 @@ class _NotCopied:
         raise WrongUse(_NO_COPY)
 
 
-def connect(server: str = "127.0.0.1:50051", *, trust: str = "", ca_file: Path = "", key_file: Path = "",
+def connect(server: str = "", *, trust: str = "", ca_file: Path = "", key_file: Path = "",
             certificate: Path = "", certificate_key: Path = "", insecure: bool = False, deadline: float = 30.0,
             max_memory: int = 1 << 30, state: Path = "") -> "Client":
     """A client of a daemon. Connects at the first call.
@@ -41,6 +41,8 @@ def connect(server: str = "127.0.0.1:50051", *, trust: str = "", ca_file: Path =
     authorities. key_file: file with the access key, of mode 0600. certificate, certificate_key: PEM, for mutual TLS.
     insecure: no TLS. deadline: seconds of a call. max_memory: bytes that answers may take. state: folder of the ledger;
     by default the command line's, so that there is one budget.
+    What is not given is taken from the environment, as by the command line: PRIVATEMAIL_SERVER, PRIVATEMAIL_TRUST
+    (unless ca_file or insecure is given), PRIVATEMAIL_KEY_FILE (unless insecure), PRIVATEMAIL_STATE.
     """
     deadline, max_memory = _arrays.number("deadline", deadline), _arrays.integer("max_memory", max_memory)
     server, trust = _arrays.text("server", server), _arrays.text("trust", trust)
@@ -48,6 +50,13 @@ def connect(server: str = "127.0.0.1:50051", *, trust: str = "", ca_file: Path =
     ca_file, key_file = _arrays.path("ca_file", ca_file), _arrays.path("key_file", key_file)
     certificate = _arrays.path("certificate", certificate)
     certificate_key = _arrays.path("certificate_key", certificate_key)
+    server = server or os.environ.get("PRIVATEMAIL_SERVER", "")
+    if not server:
+        raise wrong("server", 'must be given, as connect("HOST:PORT") or in the environment as PRIVATEMAIL_SERVER, '
+                              "but is in neither")
+    if not insecure:
+        trust = trust or ("" if ca_file else os.environ.get("PRIVATEMAIL_TRUST", ""))
+        key_file = key_file or os.environ.get("PRIVATEMAIL_KEY_FILE", "")
     given = {"--server": server, "--ca": ca_file, "--trust": trust, "--cert": certificate,
              "--cert-key": certificate_key,
              "--key-file": key_file, "--state": state, "--deadline": deadline, "--max-memory": max_memory}
@@ -55,15 +64,20 @@ def connect(server: str = "127.0.0.1:50051", *, trust: str = "", ca_file: Path =
     return Client(_core.Session(server=server, ca_file=ca_file, trust=trust, certificate=certificate,
                                 certificate_key=certificate_key, insecure=insecure, key_file=key_file,
                                 deadline=deadline, max_memory=max_memory, state_folder=state),
-                  flags + ["--insecure"] * insecure)
+                  server, flags + ["--insecure"] * insecure)
 
 
 class Client(_NotCopied):
     """A connection and a state folder. Thread-safe; not to be used after a fork. See `connect`."""
 
-    def __init__(self, session: _core.Session, flags: List[str]) -> None:
+    def __init__(self, session: _core.Session, server: str, flags: List[str]) -> None:
         self._session: Optional[_core.Session] = session
+        self._server = server
         self._flags = flags  # the same connection for `privatemail`
+        self._warned_of_charges: Set[str] = set()  # names of collections
+
+    def __repr__(self) -> str:
+        return f"Client({self._server!r}, {'closed' if self._session is None else f'state={self.state!r}'})"
 
     @property
     def state(self) -> str:
@@ -218,7 +232,7 @@ class Budget:
 
     def grant(self, *, epsilon: float, delta: Optional[float] = None, accounting: str = "",
               operator: Optional[str] = None) -> None:
-        """Sets the total over the collection's life; charges stay.
+        """Sets the total over the collection's life; charges stay. Above epsilon 20 it warns of what that allows.
 
         delta: by default as before, at first 0, which pays for releases without delta only, such as cells.
         accounting: "basic" adds up epsilon and delta, "gaussian" mu; by default as before, at first basic.
@@ -229,7 +243,10 @@ class Budget:
         name = "" if operator is None else _arrays.text("operator", operator)
         if operator == "":
             raise wrong("operator", "must be a name, but is empty")
-        self._collection._session.grant(uuid, _arrays.number("epsilon", epsilon),
+        epsilon = _arrays.number("epsilon", epsilon)
+        if told := _core.describe_grant(epsilon):
+            _warn(told)
+        self._collection._session.grant(uuid, epsilon,
                                         None if delta is None else _arrays.number("delta", delta),
                                         _arrays.text("accounting", accounting), name)
 
@@ -283,7 +300,7 @@ class Collection(_NotCopied):
         return Aio(self)
 
     def __repr__(self) -> str:
-        return f"Collection({self.name!r})"
+        return f"Collection({self.name!r} of {self._client._server!r})"
 
     def info(self) -> Dict[str, Any]:
         """What the server tells everybody: counts, settings, labels, digest."""
@@ -352,9 +369,12 @@ class Collection(_NotCopied):
 
     def build(self, *, accept_misalignment: bool = False, wait: bool = False) -> None:
         """Embeds the items, so that searches find them. wait: until cells are prepared and measured, too."""
+        wait = _arrays.flag("wait", wait)
         with progress_bar("build", 1.0) as show:
-            self._session.build(self.name, show, _arrays.flag("accept_misalignment", accept_misalignment),
-                                _arrays.flag("wait", wait))
+            self._session.build(self.name, show, _arrays.flag("accept_misalignment", accept_misalignment))
+        if wait:
+            with progress_bar("wait") as show:
+                self._session.wait_until_ready(self.name, lambda what: show(what=f"waiting for {what}") if show else None)
 
     def snapshot(self, path: Path, *, replace: bool = False, max_bytes: int = 0) -> Snapshot:
         """Saves anchors, parameters and items to a file of mode 0600, verified while it is written. Needs an admin key.
@@ -490,10 +510,12 @@ class Collection(_NotCopied):
         given.update(k=_arrays.integer("k", k), filter=_json("filter", filter),
                      payloads=None if payloads is None else _arrays.flag("payloads", payloads),
                      accept_misalignment=_arrays.flag("accept_misalignment", accept_misalignment))
+        given = {name: value for name, value in given.items() if value is not None}
         array, one = _arrays.targets(queries)
-        answers, failure, told = self._session.search(
-            self.name, array, _labels_of(label, len(array)),
-            {name: value for name, value in given.items() if value is not None})
+        labels = _labels_of(label, len(array))
+        self._warn_of_charge(given)
+        with progress_bar("search", len(array)) as show:
+            answers, failure, told = self._session.search(self.name, array, labels, given, None if one else show)
         for warning in told:
             _warn(warning)
         hits = [None if answer is None else to_hits(*answer) for answer in answers]
@@ -503,6 +525,15 @@ class Collection(_NotCopied):
             error.hits = hits
             raise error
         return hits[0] if one else hits
+
+    def _warn_of_charge(self, given: Dict[str, Any]) -> None:
+        """Once for the collection, before a charge that reveals much; a filter may make an error of it."""
+        warned = self._client._warned_of_charges
+        if "epsilon" not in given or self.name in warned:
+            return
+        if told := self._session.describe_charge(self.name, given):
+            warnings.warn(told, PrivateMailWarning, stacklevel=3)
+            warned.add(self.name)
 
     def explain(self) -> Dict[str, Any]:
         """The last search of this state folder, as it was prepared for the server, as a dict; costs nothing.

@@ -13,7 +13,9 @@ def _notebook() -> bool:
 
 @contextlib.contextmanager
 def progress_bar(what: str, total: Optional[float] = None) -> Iterator[Optional[Callable[..., None]]]:
-    """Yields a function of what is done so far, and of the total if it was not known; or None."""
+    """Yields a function of what is done so far, of the total if it was not known, and of a text in place of both; or
+    None.
+    """
     if not (sys.stderr.isatty() or _notebook()):
         yield None
         return
@@ -25,8 +27,12 @@ def progress_bar(what: str, total: Optional[float] = None) -> Iterator[Optional[
         yield None
         return
     with tqdm(desc=what, total=total, delay=2) as bar:
-        def show(done: float, of: Optional[float] = total) -> None:
+        def show(done: float = 0, of: Optional[float] = total, what: str = "") -> None:
+            if what:
+                bar.bar_format = "{desc}, {elapsed}"
+                bar.set_description_str(what, refresh=False)
             bar.total = of
-            bar.update(done - bar.n)
+            with contextlib.suppress(OSError):  # a terminal that is gone must not cost the answers
+                bar.update(done - bar.n)
 
         yield show

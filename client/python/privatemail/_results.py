@@ -65,7 +65,7 @@ class Matches(Sequence[Any]):
 
     squared_distances: for cells and, with the metric cosine, encrypted between unit vectors. Joint finds
     items of a class: theirs are of the server's embedding, compare within one answer only and tell nothing of
-    nearness. labels: masked, and None in lists, for an item without a label; where the collection has class names,
+    nearness; both to 6 digits. labels: masked, and None in lists, for an item without a label; where the collection has class names,
     these, or None. payloads: what ingest gave, None where there is none.
     """
 
@@ -81,8 +81,16 @@ class Matches(Sequence[Any]):
         return list(self)[at]
 
     def __repr__(self) -> str:
-        more = ["..."] if len(self) > 8 else []
-        return f"{type(self).__name__}({', '.join([repr(one) for one in self.ids[:8]] + more)})"
+        shown = [repr(one) + self._remark(row) for row, one in enumerate(self.ids[:4])]
+        more = ["..."] if len(self) > len(shown) else []
+        return f"{type(self).__name__}({len(self)}: {', '.join(shown + more)})"
+
+    def _remark(self, row: int) -> str:
+        """The similarity of an item, or its class."""
+        if isinstance(self, EncryptedHits):
+            return f" {self.similarities[row]}"
+        label = self._columns()["label"][row]
+        return "" if label is None else f" ({label})"
 
     def __iter__(self) -> Iterator[Any]:
         return map(Hit, *self._columns().values())
@@ -106,7 +114,10 @@ class Matches(Sequence[Any]):
             pandas = importlib.import_module("pandas")
         except ImportError as error:
             raise FailedPrecondition("to_pandas needs the package pandas, which is not installed") from error
-        return pandas.DataFrame(self._columns()).astype({"label": "Int32"})
+        columns = self._columns()
+        if self.labels.dtype != object:  # without class names
+            columns["label"] = pandas.array(columns["label"], "Int32")
+        return pandas.DataFrame(columns)
 
     def _repr_html_(self) -> str:
         columns = self._columns()
@@ -235,6 +246,11 @@ def parse_payload(text: str) -> Any:
         return None
 
 
+def _short(matches: List[Dict[str, Any]], name: str) -> NDArray[np.float64]:
+    """To 6 digits: a score under encryption has 4 decimals, a code of a cell hardly more."""
+    return np.array([float(f"{one[name]:.6g}") for one in matches], np.float64)
+
+
 def _columns(answer: Dict[str, Any], payloads: List[str], named: bool) -> Dict[str, Any]:
     matches = answer["matches"]
     untyped: Any = np.ma
@@ -243,7 +259,7 @@ def _columns(answer: Dict[str, Any], payloads: List[str], named: bool) -> Dict[s
         [-2**31 if value is None else value for value in values], np.int32, mask=[value is None for value in values],
         fill_value=-2**31)
     return {"ids": [one["id"] for one in matches], "labels": labels,
-            "squared_distances": np.array([one["squared_distance"] for one in matches], np.float64),
+            "squared_distances": _short(matches, "squared_distance"),
             "payloads": [parse_payload(text) for text in payloads]}
 
 
@@ -263,8 +279,7 @@ def to_hits(text: str, payloads: List[str], named: bool) -> Union[Hits, Encrypte
     if answer["scheme"] != "encrypted":
         return Hits(**columns, guarantee=Guarantee(**answer["guarantee"]), spent=to_spending(answer["ledger"]["spent"]),
                     left=to_spending(answer["ledger"]["left"]), bytes_up=sent["up"], bytes_down=sent["down"])
-    similarities = np.array([one["similarity"] for one in answer["matches"]], np.float64)
-    return EncryptedHits(**columns, similarities=similarities, guarantee=EncryptedGuarantee(**answer["guarantee"]),
+    return EncryptedHits(**columns, similarities=_short(answer["matches"], "similarity"), guarantee=EncryptedGuarantee(**answer["guarantee"]),
                          items=answer["candidates"], tables=answer["tables"], query_bytes=sent["up"],
                          keys_bytes=sent["keys"], table_bytes=sent["table"], payload_bytes=sent["payloads"],
                          score_bytes=sent["down"])

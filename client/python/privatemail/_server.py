@@ -31,7 +31,7 @@ def not_started(program: Path, variable: str, error: OSError) -> FailedPrecondit
 class Server:
     """privatemaild as a child process, on a free port of this machine. See `local`.
 
-    address, ca_file, key_file: for other clients, such as the command line.
+    address, ca_file, key_file, client.state: for other clients, such as the command line.
     """
 
     def __init__(self, process: "subprocess.Popen[str]", address: str, data: str, temporary: Optional[str],
@@ -39,7 +39,11 @@ class Server:
         self.address, self.data = address, data
         self._end = weakref.finalize(self, _end, os.getpid(), process, temporary)  # also when Python ends
         self.ca_file, self.key_file = os.path.join(data, "tls", "server.crt"), os.path.join(data, "admin.key")
-        self._client = connect(address, ca_file=self.ca_file, key_file=self.key_file, state=state)
+        self._client = connect(address, ca_file=self.ca_file, key_file=self.key_file,
+                               state=state or os.environ.get("PRIVATEMAIL_STATE") or f"{data}-state")
+
+    def __repr__(self) -> str:
+        return f"Server({self.address!r}, {f'data={self.data!r}' if self._end.alive else 'closed'})"
 
     @classmethod
     def local(cls, data: Optional[Path] = None, *, program: Optional[Path] = None, state: Path = "",
@@ -47,7 +51,8 @@ class Server:
         """Starts a daemon.
 
         data: its folder, which is created if there is none; by default a temporary one that `close` removes. program:
-        by default $PRIVATEMAILD, or privatemaild on the PATH. state: as of `connect`. arguments: more of the daemon's.
+        by default $PRIVATEMAILD, or privatemaild on the PATH. state: folder of the ledger, by default PRIVATEMAIL_STATE,
+        else DATA-state beside the data, not that of other servers. arguments: more of the daemon's.
         """
         program = program or os.environ.get("PRIVATEMAILD") or shutil.which("privatemaild")
         if not program:

@@ -1,0 +1,26 @@
+// What a charge, or a budget, allows a server, in words for the searcher.
+#ifndef PRIVATEMAIL_CLIENT_SEARCH_CHARGE_TEXT_H_
+#define PRIVATEMAIL_CLIENT_SEARCH_CHARGE_TEXT_H_
+
+#include <string>
+
+#include "common/embedding/public_parameters.h"
+#include "privatemail/search_request.h"
+
+namespace privatemail::client {
+
+// "allows the server to become e^9 = 8.1e+03 times as sure of a guess"
+std::string OddsText(double epsilon);
+
+// Says what a charge of more than kAskedEpsilon for each target allows and buys; empty if the
+// charge is less.
+std::string ChargeText(const SearchRequest& request, const PublicParameters& parameters);
+bool IsLargeCharge(const SearchRequest& request);
+inline constexpr double kAskedEpsilon = 4;
+
+// Says what a budget of more than epsilon 20 allows; empty below.
+std::string GrantText(double epsilon);
+
+}  // namespace privatemail::client
+
+#endif  // PRIVATEMAIL_CLIENT_SEARCH_CHARGE_TEXT_H_
