@@ -27,7 +27,7 @@ case "$*" in
       libgtest-dev libgmock-dev libbenchmark-dev
       clang-14 libclang-rt-14-dev valgrind
       python3 python3-numpy python3-scipy python3-sklearn python3-grpcio python3-protobuf openssl
-      python3-matplotlib python3-jinja2 python3-tqdm
+      python3-matplotlib python3-jinja2 python3-tqdm python3-pandas
       nginx-light libnginx-mod-stream
       mypy python3-nbclient python3-nbformat python3-ipykernel
       libopenmpi-dev openmpi-bin

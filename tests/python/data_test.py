@@ -6,8 +6,10 @@ import os
 import subprocess
 import tempfile
 import unittest
+import uuid
 
 import numpy as np
+import pandas
 
 import privatemail as pm
 from privatemail import _client
@@ -110,6 +112,91 @@ class Formats(unittest.TestCase):
             self.assertEqual([one["label"] for one in collection.get_items(["7", "8", "9"])], ["a", None, "b"])
         with self.assertRaisesRegex(pm.InvalidArgument, "^features must be an array of numbers"):
             new("table-bad").ingest(np.array([["x", None]], object))
+
+
+class Tables(unittest.TestCase):
+    """With pandas itself; polars and pyarrow are not packaged, so their protocols stand for them."""
+
+    def ingested(self, features, **options):
+        things = new(f"frame-{self.id().rsplit('.', 1)[1]}-{len(server.collections())}")
+        things.ingest(features, **options)
+        return things, list(things.items(features=True))
+
+    def test_frame_of_floats_with_its_index_as_ids(self):
+        frame = pandas.DataFrame(rows[:4], index=["d", "a", "c", "b"])
+        for given in (frame, frame.astype("float64"), frame.astype("Float32"), frame.astype(object)):
+            things, found = self.ingested(given, ids=frame.index)
+            self.assertEqual([one["id"] for one in found], ["a", "b", "c", "d"])
+            np.testing.assert_array_equal(found[0]["features"], rows[1])
+            self.assertEqual(things.search(frame.loc["c"], k=1).ids, ["c"])
+            self.assertEqual([one.ids for one in things.search(frame.iloc[:2], k=1)], [["d"], ["a"]])
+        column = pandas.Series(list(rows[:4]), index=range(5, 9))
+        self.assertEqual([one["id"] for one in self.ingested(column, ids=column.index)[1]], ["5", "6", "7", "8"])
+        for given, message in ((frame.assign(name="x"), "column 16 holds a value of type str"),
+                               (frame.astype("Float32").mask(frame > 1), r"column \d+ holds a value of type NAType")):
+            with self.assertRaisesRegex(pm.InvalidArgument, "^features must be an array of numbers, but " + message):
+                self.ingested(given)
+
+    def test_label_columns_of_every_dtype(self):
+        for dtype, values, wanted in (("category", ["b", None, "a"], ["b", None, "a"]), ("string", ["b", None, "a"], ["b", None, "a"]),
+                                      ("object", ["b", np.nan, "a"], ["b", None, "a"]), ("Int64", [3, None, 4], [3, None, 4]),
+                                      ("float64", [3, None, 4], [3, None, 4]), ("uint8", [3, 0, 4], [3, 0, 4])):
+            labels_ = pandas.Series(values, index=[7, 8, 9], dtype=dtype)
+            things, found = self.ingested(rows[:3], labels=labels_)
+            self.assertEqual([one["label"] for one in found], wanted, dtype)
+            table = things.search(rows[0], k=3).to_pandas().set_index("id").loc[["0", "1", "2"]]
+            self.assertEqual([None if one is pandas.NA else one for one in table["label"]], wanted, dtype)
+
+    def test_records_with_times_and_missing_values(self):
+        table = pandas.DataFrame({
+            "at": pandas.to_datetime(["2026-01-02 03:04", None]), "zone": pandas.to_datetime(["2026-01-02"] * 2, utc=True),
+            "count": pandas.array([1, None], "Int64"), "price": [.5, np.nan], "kind": pandas.Categorical(["a", None]),
+            "name": pandas.array(["x", None], "string"), "ok": [True, False]})
+        first = {"at": "2026-01-02T03:04:00", "zone": "2026-01-02T00:00:00+00:00", "count": 1, "price": .5, "kind": "a",
+                 "name": "x", "ok": True}
+        second = {**dict.fromkeys(first), "zone": first["zone"], "ok": False}
+        self.assertEqual([one["payload"] for one in self.ingested(rows[:2], payloads=table)[1]], [first, second])
+        records = table.drop(columns=["price", "kind"]).to_dict("records")
+        self.assertEqual(self.ingested(rows[:2], payloads=records)[1][1]["payload"]["count"], None)
+        with self.assertRaisesRegex(pm.InvalidArgument, "row 1 holds NaN or an infinity"):
+            self.ingested(rows[:2], payloads=table.assign(price=[0, np.inf]))
+
+    def test_protocols_of_other_libraries(self):
+        class Column:  # a list column of polars or arrow; integers with nulls are floats with NaN
+            def __init__(self, values):
+                self.values = values
+
+            def to_numpy(self):
+                return self.values
+
+        class Table:  # DataFrame.to_dicts of polars, Table.to_pylist of arrow
+            ndim = 2
+
+            def __init__(self, name, records):
+                setattr(self, name, lambda: records)
+
+        class Stream:  # pylint: disable=too-few-public-methods
+            def __arrow_c_stream__(self, requested_schema=None):
+                raise NotImplementedError
+
+        vectors = np.empty(3, object)
+        vectors[:] = list(rows[:3])
+        for name in ("to_dicts", "to_pylist"):
+            _, found = self.ingested(Column(vectors), ids=Column(np.array([7, 8, 9])), labels=Column(np.array([3, np.nan, 4])),
+                                     payloads=Table(name, [{"a": 1}, None, {"a": datetime.date(2026, 1, 2)}]))
+            self.assertEqual([(one["id"], one["label"], one["payload"]) for one in found],
+                             [("7", 3, {"a": 1}), ("8", None, None), ("9", 4, {"a": "2026-01-02"})])
+        with self.assertRaisesRegex(pm.InvalidArgument, "^features must be an array of numbers, but holds a value of type Stream"):
+            self.ingested(Stream())
+
+    def test_ids_are_texts_integers_or_uuids(self):
+        one = uuid.UUID(int=5)
+        for given, wanted in ((range(1, 3), ["1", "2"]), ([1, 2], ["1", "2"]), ([one, uuid.UUID(int=6)], [str(one), str(uuid.UUID(int=6))]),
+                              (pandas.Series(["p", "q"], dtype="string"), ["p", "q"])):
+            self.assertEqual([one["id"] for one in self.ingested(rows[:2], ids=given)[1]], wanted)
+        for given, row in ([True, False], 0), (pandas.Series(["p", None], dtype="string"), 1), ([1.5, 2.5], 0):
+            with self.assertRaisesRegex(pm.InvalidArgument, f"^ids must be strings, but entry {row} is of type"):
+                self.ingested(rows[:2], ids=given)
 
 
 class Labels(unittest.TestCase):

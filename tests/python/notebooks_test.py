@@ -1,19 +1,27 @@
-"""The notebooks of docs/notebooks run from the installed package; a cell that raises fails."""
+"""The notebooks and the Python page of docs/ run from the installed package; a cell or block that raises fails."""
 
+import hashlib
 import os
 import pathlib
+import re
+import ssl
 import subprocess
+import sys
 import tempfile
 import unittest
 from unittest import mock
 
 import nbclient
 import nbformat
+import numpy as np
 
-NOTEBOOKS = pathlib.Path(__file__).parents[2] / "docs" / "notebooks"
+import privatemail as pm
+
+SOURCE = pathlib.Path(__file__).parents[2]
+NOTEBOOKS = SOURCE / "docs" / "notebooks"
 
 
-class Notebooks(unittest.TestCase):
+class Documentation(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
@@ -34,3 +42,20 @@ class Notebooks(unittest.TestCase):
                 nbformat.validate(notebook)
                 nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3",
                                         resources={"metadata": {"path": folder}}).execute()
+
+    def test_blocks_of_the_page_run_in_order(self):
+        blocks = re.findall("```python\n(.*?)```", (SOURCE / "docs" / "python.md").read_text(encoding="utf-8"), re.S)
+        self.assertEqual(len(blocks), 4)
+        rng = np.random.default_rng(2)
+        with pm.Server.local() as server:  # somebody else's
+            fruit = server.create_collection("fruit", rng.normal(size=(100, 64)), cells=[4], publish_quality=True)
+            fruit.ingest(rng.normal(size=(1000, 64)))
+            fruit.build(wait=True)
+            with open(os.path.join(server.data, "tls", "server.crt"), encoding="ascii") as file:
+                certificate = ssl.PEM_cert_to_DER_cert(file.read())
+            environment = {"PRIVATEMAIL_SERVER": server.address, "PRIVATEMAIL_KEY_FILE": server.key_file,
+                           "PRIVATEMAIL_TRUST": hashlib.sha256(certificate).hexdigest(),
+                           "PRIVATEMAIL_STATE": server.client.state}
+            done = subprocess.run([sys.executable, "-W", "error", "-c", "\n".join(blocks)], cwd=SOURCE, text=True,
+                                  env={**os.environ, **environment}, capture_output=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)

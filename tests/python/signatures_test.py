@@ -65,8 +65,7 @@ class Signatures(unittest.TestCase):
             self.assertGreaterEqual(len(notebooks), 4)
             page = write("page", re.findall("```python\n(.*?)```", (documents / "python.md").read_text(), re.S))
             options = ("--ignore-missing-imports", f"--cache-dir={folder}/cache")
-            self.check("mypy", *options, *notebooks)
-            self.check("mypy", *options, "--disable-error-code=name-defined", page)  # the user's own data
+            self.check("mypy", *options, *notebooks, page)
 
     def test_stub_and_module_have_the_same_arguments(self):
         """pybind11 tells a function's only in its docstring: "name(arg0: int, ...) -> str"."""

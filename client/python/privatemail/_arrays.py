@@ -4,6 +4,7 @@ import collections.abc
 import json
 import operator
 import os
+import uuid
 from typing import Any, List, Optional, Set, Tuple
 
 import numpy as np
@@ -12,7 +13,13 @@ from numpy.typing import NDArray
 from privatemail.errors import wrong
 
 
+def _to_numpy(given: Any) -> Any:
+    """An object with to_numpy alone, such as a column of a library without numpy's protocol, as an array."""
+    return given.to_numpy() if hasattr(given, "to_numpy") and not hasattr(given, "__array__") else given
+
+
 def as_array(field: str, given: Any) -> "np.ndarray[Any, Any]":
+    given = _to_numpy(given)
     if isinstance(given, np.ma.MaskedArray) and np.any(np.asarray(given.mask)):
         raise wrong(field, "must have no masked values, but has some")
     try:
@@ -25,12 +32,15 @@ def _unpacked(field: str, array: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any
     """An array of dtype object of numbers, or of rows of numbers, such as a column of a table, as one of numbers."""
     try:
         stacked = np.array(list(array)) if array.ndim == 1 else array
-        numbers = {type(one) for one in stacked.flat} if stacked.dtype.kind == "O" else set()
-        if all(issubclass(kind, (int, float, np.number)) and kind is not bool for kind in numbers):
-            return stacked.astype(np.float64) if numbers else stacked
-    except (TypeError, ValueError):
-        pass
-    raise wrong(field, "must be an array of numbers, but holds other objects or rows that differ in length")
+        if stacked.dtype.kind != "O":
+            return stacked
+    except (TypeError, ValueError):  # ValueError: rows that differ in length
+        raise wrong(field, "must be an array of numbers, but holds other objects or rows that differ in length") from None
+    for place, one in np.ndenumerate(stacked):
+        if isinstance(one, bool) or not isinstance(one, (int, float, np.number)):
+            where = f"column {place[1]} holds" if len(place) == 2 else "holds"
+            raise wrong(field, f"must be an array of numbers, but {where} a value of type {type(one).__name__}")
+    return stacked.astype(np.float64)
 
 
 def rows(field: str, given: Any, columns: Optional[int] = None, copy: bool = False) -> NDArray[np.float32]:
@@ -83,7 +93,7 @@ def label_column(field: str, given: Any, count: int) -> Tuple[Optional[NDArray[n
     Takes integers, whole floats, strings and arrays of dtype object with one kind of them.
     """
     # numpy would make text of a number in a list that also holds text.
-    array = np.array(given, object) if isinstance(given, (list, tuple)) else np.asarray(given)
+    array = np.array(given, object) if isinstance(given, (list, tuple)) else np.asarray(_to_numpy(given))
     if array.shape != (count,):
         raise wrong(field, f"must have shape ({count},), one for each row, but has {array.shape}")
     missing = np.zeros(count, bool)
@@ -126,7 +136,9 @@ def _json_value(one: Any) -> Any:
         return str(one)
     if isinstance(one, (np.bool_, np.number)):
         return one.item()
-    if not _is_missing(one) and hasattr(one, "isoformat"):
+    if _is_missing(one):  # NA and NaT of pandas; of floats NaN is refused
+        return None
+    if hasattr(one, "isoformat"):
         return one.isoformat()
     raise TypeError(f"holds a value of type {type(one).__name__}, which JSON does not have")
 
@@ -145,6 +157,8 @@ def _payload_text(one: Any) -> str:
 
 def payload_texts(field: str, given: Any, count: int) -> List[str]:
     """JSON texts of `count` values, or of the rows of a table of pandas, polars or arrow; "" for None."""
+    if hasattr(given, "notna") and given.ndim == 2:  # of pandas, whose NaN is a missing value
+        given = given.astype(object).where(given.notna(), None)
     for method, arguments in (("to_dicts", ()), ("to_pylist", ()), ("to_dict", ("records",))):
         if getattr(given, "ndim", 2) == 2 and hasattr(given, method):
             given = getattr(given, method)(*arguments)
@@ -233,16 +247,25 @@ def _is_utf8(given: str) -> bool:
     return True
 
 
+def ids(field: str, given: Any, count: Optional[int] = None) -> List[str]:
+    """A list of ids, `count` if it is given: strings, or all integers or UUIDs, which become text."""
+    given = _to_numpy(given)
+    found = np.asarray(given) if hasattr(given, "__array__") else given
+    if isinstance(found, collections.abc.Iterable) and not isinstance(found, str):
+        found = list(found)
+        if all(isinstance(one, (int, np.integer, uuid.UUID)) and not isinstance(one, bool) for one in found):
+            found = [str(one) for one in found]
+    return texts(field, found, count)
+
+
 def texts(field: str, given: Any, count: Optional[int] = None) -> List[str]:
     """A list of strings, `count` if it is given."""
     if isinstance(given, str):
         raise wrong(field, f"must be a list of strings, but is one string")
     try:
-        found = list(np.asarray(given)) if hasattr(given, "__array__") else list(given)
+        found = list(given)
     except TypeError:
         raise wrong(field, f"must be a list of strings, but is of type {type(given).__name__}") from None
-    if hasattr(given, "__array__"):
-        found = [str(one) if isinstance(one, (str, int, np.integer)) else one for one in found]
     if count is not None and len(found) != count:
         raise wrong(field, f"must have {count} entries, one for each row, but has {len(found)}")
     for row, text in enumerate(found):

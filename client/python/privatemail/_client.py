@@ -320,9 +320,9 @@ class Collection(_NotCopied):
 
         features: n x d; float32 arrays in C order are not copied. labels: n integers or names of the collection's
         classes; if it has none, any n integers or strings (-2**31, None or NaN for an item without a label), or None.
-        New strings become its class names. ids: n strings or integers; by default the row numbers, which are refused
-        where the collection has items, unless `replace`. payloads: n JSON values, or None, returned with matches; numpy
-        values and times, as ISO 8601, are converted. A malformed row raises before anything is sent.
+        New strings become its class names. ids: n strings, integers or UUIDs; by default the row numbers, which are refused
+        where the collection has items, unless `replace`. payloads: n JSON values, or None, returned with matches, or a
+        table; numpy values and times, as ISO 8601, are converted, and missing values of pandas become null. A malformed row raises before anything is sent.
         """
         info = self.info()
         array = _arrays.rows("features", features, info["feature_dim"])
@@ -336,7 +336,7 @@ class Collection(_NotCopied):
                                     "replace; replace=True does that; nothing was sent")
             names = [str(row) for row in range(len(array))]
         else:
-            names = _arrays.texts("ids", ids, len(array))
+            names = _arrays.ids("ids", ids, len(array))
         if len(set(names)) != len(names):
             raise wrong("ids", "must differ, but some are equal; nothing was sent")
         texts = []
@@ -347,7 +347,7 @@ class Collection(_NotCopied):
 
     def get_items(self, ids: Sequence[str], *, features: bool = False) -> List[Dict[str, Any]]:
         """The items that exist, in the order of ids, as dicts."""
-        names, classes = _arrays.texts("ids", ids), _name_of_label(self.info())
+        names, classes = _arrays.ids("ids", ids), _name_of_label(self.info())
         return [_item(one, classes) for i in range(0, len(names), 1000)
                 for one in self._session.get_items(self.name, names[i:i + 1000], _arrays.flag("features", features))]
 
@@ -361,7 +361,7 @@ class Collection(_NotCopied):
 
     def delete_items(self, ids: Sequence[str]) -> int:
         """Deletes items by id; unknown ones are ignored. Returns how many there were."""
-        names = _arrays.texts("ids", ids)
+        names = _arrays.ids("ids", ids)
         return sum(self._session.delete_items(self.name, names[i:i + 1000]) for i in range(0, len(names), 1000))
 
     def __len__(self) -> int:
