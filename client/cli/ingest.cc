@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <functional>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -6,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "client/cli/collection.h"
 #include "client/cli/command.h"
+#include "client/cli/faiss_index.h"
 #include "client/cli/images.h"
 #include "client/cli/values.h"
 #include "client/schemes/class_labels.h"
@@ -13,6 +16,7 @@
 #include "common/base/input_file.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/embedding/setting_names.h"
 #include "common/features/vector_file.h"
 #include "common/items/item_checks.h"
 #include "common/wire/proto_conversions.h"
@@ -27,6 +31,7 @@ constexpr size_t kMaxCheckedValues = 1 << 20;  // of its answer
 struct IngestOptions {
   std::string name;
   std::string vectors_file;
+  std::string faiss_file;
   std::string labels_file;
   std::string payloads_file;
   std::string ids_file;
@@ -39,16 +44,17 @@ struct IngestOptions {
 
 // The rows to send, as columns of equal length.
 struct Rows {
-  VectorFile features;
+  int64_t count = 0, dim = 0;
+  std::function<void(int64_t first, int64_t count, float* out)> copy_features;
   std::vector<int32_t> labels = {};           // kNoLabel for a row without a label
   std::vector<std::string> class_names = {};  // that the collection has with them; empty: as before
   std::vector<std::string> ids = {};
+  bool ids_are_row_numbers = false;        // up to a prefix
   std::vector<std::string> payloads = {};  // empty: none
 
   ItemColumns Columns() const {
-    return {.copy_features = [this](int64_t first, int64_t count,
-                                    float* out) { features.Copy(first, count, out); },
-            .feature_dim = features.cols(),
+    return {.copy_features = copy_features,
+            .feature_dim = dim,
             .labels = labels,
             .ids = ids,
             .payloads = payloads,
@@ -91,30 +97,72 @@ absl::Status CheckOneStandardInput(const IngestOptions& options) {
   return absl::InvalidArgumentError("only one file can be standard input (-)");
 }
 
+// What differs between the index and the collection.
+void WarnOfIndex(const FaissIndex& index, const std::string& path,
+                 const PublicParameters& parameters) {
+  if (!index.is_exact()) {
+    Warn(absl::StrCat(path, " is quantized: the items are the vectors that its code keeps"));
+  }
+  if (index.metric() == parameters.metric) return;
+  const std::string metric = index.metric().has_value()
+                                 ? absl::StrCat("by ", NameIn(kMetricNames, *index.metric()))
+                                 : "by a metric that collections do not have";
+  Warn(absl::StrCat(path, " ranks ", metric, ", but the collection by ",
+                    NameIn(kMetricNames, parameters.metric),
+                    ": the nearest items are the same only if all vectors have the same norm"));
+}
+
+// Vectors and, of an index that has them, ids.
+absl::StatusOr<Rows> ReadVectorRows(const IngestOptions& options,
+                                    const PublicParameters& parameters) {
+  Rows rows;
+  const auto take = [&](auto file) {
+    const auto shared = std::make_shared<const decltype(file)>(std::move(file));
+    rows.count = shared->rows();
+    rows.dim = shared->cols();
+    rows.copy_features = [shared](int64_t first, int64_t count, float* out) {
+      shared->Copy(first, count, out);
+    };
+  };
+  if (options.faiss_file.empty()) {
+    PM_ASSIGN_OR_RETURN(VectorFile file, VectorFile::Open(options.vectors_file));
+    take(std::move(file));
+  } else {
+    PM_ASSIGN_OR_RETURN(FaissIndex index,
+                        FaissIndex::Open(options.faiss_file, {"/proc/self/exe", kTryFaissIndex}));
+    WarnOfIndex(index, options.faiss_file, parameters);
+    for (const int64_t id : index.ids()) {
+      rows.ids.push_back(absl::StrCat(options.id_prefix, id));
+    }
+    take(std::move(index));
+  }
+  if (parameters.feature_dim > 0) {
+    const std::string& file =
+        options.faiss_file.empty() ? options.vectors_file : options.faiss_file;
+    PM_RETURN_IF_ERROR(CheckColumns(file, parameters.feature_dim, rows.dim));
+  }
+  return rows;
+}
+
 absl::StatusOr<Rows> ReadRows(const IngestOptions& options, const PublicParameters& parameters,
                               bool has_items) {
   PM_RETURN_IF_ERROR(CheckOneStandardInput(options));
-  PM_ASSIGN_OR_RETURN(VectorFile features, VectorFile::Open(options.vectors_file));
-  Rows rows{.features = std::move(features)};
-  if (parameters.feature_dim > 0) {
-    PM_RETURN_IF_ERROR(CheckColumns("--vectors", parameters.feature_dim, rows.features.cols()));
-  }
+  PM_ASSIGN_OR_RETURN(Rows rows, ReadVectorRows(options, parameters));
   if (!options.labels_file.empty()) {
-    PM_ASSIGN_OR_RETURN(const LabelColumn column,
-                        ReadLabels(options.labels_file, rows.features.rows()));
-    if (std::ssize(column) == rows.features.rows() + 1 && !column.names.empty()) {
+    PM_ASSIGN_OR_RETURN(const LabelColumn column, ReadLabels(options.labels_file, rows.count));
+    if (std::ssize(column) == rows.count + 1 && !column.names.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "--labels must hold one label for each of the ", rows.features.rows(),
+          "--labels must hold one label for each of the ", rows.count,
           " vectors, but holds one more: a first line is a label, too, unless it is "
           "\"label\", \"labels\" or, in a .csv file, a text that no other line repeats"));
     }
-    PM_RETURN_IF_ERROR(CheckCount("--labels", column.size(), rows.features.rows()));
+    PM_RETURN_IF_ERROR(CheckCount("--labels", column.size(), rows.count));
     PM_ASSIGN_OR_RETURN(NamedLabels named,
                         LabelsOfItems("--labels", column, parameters, has_items));
     rows.labels = std::move(named.labels);
     if (!parameters.HasClasses()) rows.class_names = std::move(named.class_names);
   } else if (!parameters.HasClasses()) {
-    rows.labels.assign(static_cast<size_t>(rows.features.rows()), kNoLabel);
+    rows.labels.assign(static_cast<size_t>(rows.count), kNoLabel);
   } else {
     return absl::InvalidArgumentError(
         absl::StrCat("--labels must be given: every item of the collection has one of its ",
@@ -122,15 +170,16 @@ absl::StatusOr<Rows> ReadRows(const IngestOptions& options, const PublicParamete
   }
   if (!options.payloads_file.empty()) {
     PM_ASSIGN_OR_RETURN(rows.payloads, ReadLines("--payloads", options.payloads_file));
-    PM_RETURN_IF_ERROR(CheckCount("--payloads", rows.payloads.size(), rows.features.rows()));
+    PM_RETURN_IF_ERROR(CheckCount("--payloads", rows.payloads.size(), rows.count));
   }
   if (options.ids_file.empty()) {
-    for (int64_t i = 0; i < rows.features.rows(); ++i) {
+    rows.ids_are_row_numbers = rows.ids.empty();
+    for (int64_t i = std::ssize(rows.ids); i < rows.count; ++i) {
       rows.ids.push_back(absl::StrCat(options.id_prefix, i));
     }
   } else {
     PM_ASSIGN_OR_RETURN(rows.ids, ReadLines("--ids", options.ids_file));
-    PM_RETURN_IF_ERROR(CheckCount("--ids", rows.ids.size(), rows.features.rows()));
+    PM_RETURN_IF_ERROR(CheckCount("--ids", rows.ids.size(), rows.count));
   }
   return rows;
 }
@@ -149,8 +198,8 @@ absl::Status CheckDuplicates(const std::vector<std::string>& ids) {
 
 // Whether the item is the row's, and loses no payload to it.
 bool IsRow(const v1::Item& item, const Rows& rows, size_t row) {
-  std::vector<float> features(static_cast<size_t>(rows.features.cols()));
-  rows.features.Copy(static_cast<int64_t>(row), 1, features.data());
+  std::vector<float> features(static_cast<size_t>(rows.dim));
+  rows.copy_features(static_cast<int64_t>(row), 1, features.data());
   const absl::StatusOr<int32_t> label = LabelFromProto(item);
   const bool has_payload = row < rows.payloads.size() && !rows.payloads[row].empty();
   return label.ok() && *label == rows.labels[row] && (has_payload || item.payload().empty()) &&
@@ -162,9 +211,9 @@ bool IsRow(const v1::Item& item, const Rows& rows, size_t row) {
 // payloads. Compares rows spread over the file with stored items; equal ones are a repeated upload.
 absl::Status CheckNothingIsReplaced(const AdminClient& admin, const std::string& name,
                                     const Rows& rows) {
-  const size_t count = std::min(
-      {rows.ids.size(), kMaxChecked,
-       std::max(kMaxCheckedValues / static_cast<size_t>(rows.features.cols()), size_t{1})});
+  const size_t count =
+      std::min({rows.ids.size(), kMaxChecked,
+                std::max(kMaxCheckedValues / static_cast<size_t>(rows.dim), size_t{1})});
   v1::GetItemsRequest request;
   request.set_collection(name);
   std::unordered_map<std::string, size_t> row_of_id;
@@ -259,13 +308,15 @@ absl::StatusOr<IngestOutcome> IngestImages(const AdminClient& admin, const Inges
       ExtractInParts(folder, settings, kImagesPerUpload, [&](FolderFeatures part) -> absl::Status {
         std::move(part.rejected.begin(), part.rejected.end(), std::back_inserter(outcome.rejected));
         if (part.ids.empty()) return absl::OkStatus();
-        const auto stride = part.features.cols() * static_cast<Eigen::Index>(sizeof(float));
-        Rows rows{.features = {part.features.rows(),
-                               part.features.cols(),
-                               {.first = reinterpret_cast<const char*>(part.features.data()),
-                                .row_stride = stride},
-                               nullptr}};
-        rows.ids = std::move(part.ids);
+        const FloatMatrix& features = part.features;
+        Rows rows{.count = features.rows(),
+                  .dim = features.cols(),
+                  .copy_features =
+                      [&](int64_t first, int64_t count, float* out) {
+                        std::copy_n(features.data() + first * features.cols(),
+                                    count * features.cols(), out);
+                      },
+                  .ids = std::move(part.ids)};
         for (const int32_t label : part.labels) {
           rows.labels.push_back(labels[static_cast<size_t>(label)]);
         }
@@ -285,7 +336,7 @@ absl::StatusOr<IngestOutcome> IngestVectors(const AdminClient& admin, const Inge
   PM_RETURN_IF_ERROR(CheckTexts("id", rows.ids));
   PM_RETURN_IF_ERROR(CheckTexts("payload", rows.payloads));
   PM_RETURN_IF_ERROR(CheckDuplicates(rows.ids));
-  if (options.ids_file.empty() && !options.replace && collection.items() > 0) {
+  if (rows.ids_are_row_numbers && !options.replace && collection.items() > 0) {
     PM_RETURN_IF_ERROR(CheckNothingIsReplaced(admin, options.name, rows));
   }
   IngestOutcome outcome{.malformed = FindMalformed(rows.Columns(), parameters)};
@@ -302,8 +353,8 @@ absl::StatusOr<IngestOutcome> IngestVectors(const AdminClient& admin, const Inge
 }
 
 absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& options) {
-  if (options.images.empty() && options.vectors_file.empty()) {
-    return absl::InvalidArgumentError("either --vectors or --images must be given");
+  if (options.images.empty() && options.vectors_file.empty() && options.faiss_file.empty()) {
+    return absl::InvalidArgumentError("--vectors, --from-faiss or --images must be given");
   }
   PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection,
@@ -392,26 +443,35 @@ void AddIngestCommand(CLI::App& app, Context& context) {
   ingest->add_option("NAME", options->name, "The collection")->required();
   CLI::Option* vectors = ingest->add_option("--vectors", options->vectors_file,
                                             "Gallery vectors (.npy .npz .fvecs .csv)");
+  CLI::Option* images =
+      ingest->add_option("--images", options->images, "Folder of images, one sub-folder a class")
+          ->excludes(vectors);
+  ingest
+      ->add_option("--from-faiss", options->faiss_file,
+                   "Gallery vectors of an index that FAISS wrote, and their ids if it has some. Of "
+                   "a quantized one the vectors that its code keeps")
+      ->excludes(vectors, images);
   ingest
       ->add_option("--labels", options->labels_file,
                    "Their labels, numbers or names (.npy .npz .ivecs .csv .txt); needed if the "
                    "collection has classes. Names that a collection without classes does not have "
                    "are added to it")
-      ->needs(vectors);
+      ->excludes(images);
   CLI::Option* ids =
       ingest
           ->add_option("--ids", options->ids_file,
-                       "Their ids, one a line; if absent the row numbers, of images class/file")
-          ->needs(vectors);
+                       "Their ids, one a line; if absent those of the index or the row numbers, of "
+                       "images class/file")
+          ->excludes(images);
   ingest
       ->add_option("--id-prefix", options->id_prefix,
-                   "Without --ids: ids are this text and the row number")
-      ->needs(vectors)
+                   "Without --ids: ids are this text and the id of the index or the row number")
+      ->excludes(images)
       ->excludes(ids);
   ingest
       ->add_flag("--dry-run", options->dry_run,
                  "Check the files, print which rows would be rejected, and send nothing")
-      ->needs(vectors);
+      ->excludes(images);
   ingest->add_flag(
       "--replace", options->replace,
       "Without --ids: overwrite stored items of the same row numbers; otherwise refused if "
@@ -419,9 +479,7 @@ void AddIngestCommand(CLI::App& app, Context& context) {
   ingest
       ->add_option("--payloads", options->payloads_file,
                    "One JSON text a line, returned with matches")
-      ->needs(vectors);
-  ingest->add_option("--images", options->images, "Folder of images, one sub-folder a class")
-      ->excludes(vectors);
+      ->excludes(images);
   AddExtractorOptions(ingest, &options->extractor);
   AddFeaturesFolderOption(ingest, &options->extractor);
   ingest->footer(absl::StrCat(

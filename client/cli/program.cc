@@ -18,6 +18,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
+#include "client/cli/faiss_index.h"
 #include "client/cli/flags.h"
 #include "client/cli/parse.h"
 #include "common/base/core_dumps.h"
@@ -177,6 +178,7 @@ int RunProgram(int argc, char** argv) {
   ::setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   constexpr char kTryModel[] = "--try-model";
   if (argc == 4 && std::string_view(argv[1]) == kTryModel) return TryModel(argv[2], argv[3]);
+  if (argc == 3 && std::string_view(argv[1]) == kTryFaissIndex) return TryFaissIndex(argv[2]);
   SetModelTrial({"/proc/self/exe", kTryModel});
   Context context;
   double deadline_seconds = 30;

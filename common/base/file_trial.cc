@@ -1,0 +1,106 @@
+#include "common/base/file_trial.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/core_dumps.h"
+#include "common/base/field_error.h"
+
+namespace privatemail {
+namespace {
+
+constexpr char kGood[] = "good\n";
+
+// A sanitizer has many pages before the limit.
+void Limit(const TrialLimits& limits) {
+  DisableCoreDumps();
+  ::alarm(limits.seconds);
+  std::ifstream file("/proc/self/statm");
+  rlim_t pages = 0;
+  for (int field = 0; field < 6; ++field) file >> pages;  // the sixth: data and stack
+  const rlim_t bytes = pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + limits.bytes;
+  const rlimit limit = {bytes, bytes};
+  ::setrlimit(RLIMIT_DATA, &limit);
+}
+
+std::string EndOf(int status) {
+  if (!WIFSIGNALED(status)) return "ended before it was tried";
+  const int signal = WTERMSIG(status);
+  if (signal == SIGALRM) return "could not be tried within the time for it";
+  if (signal == SIGKILL) return "needs more memory than there is";
+  return absl::StrCat("ends the process that runs it (", ::strsignal(signal), ")");
+}
+
+// Returns what the command printed, and its status of waitpid.
+absl::StatusOr<std::pair<std::string, int>> Run(const std::vector<std::string>& command) {
+  const auto failed = [](int error) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("a process for it cannot be started: ", std::strerror(error)));
+  };
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return failed(errno);
+  const absl::Cleanup close_reader = [&] { ::close(ends[0]); };
+  std::vector<char*> words;
+  words.reserve(command.size() + 1);
+  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  ::posix_spawn_file_actions_init(&files);
+  ::posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&files, ends[1], 1);
+  ::posix_spawn_file_actions_addopen(&files, 2, "/dev/null", O_WRONLY, 0);  // the library's log
+  pid_t child = 0;
+  const int error = ::posix_spawnp(&child, words[0], &files, nullptr, words.data(), environ);
+  ::posix_spawn_file_actions_destroy(&files);
+  ::close(ends[1]);
+  if (error != 0) return failed(error);
+  std::string printed;
+  char buffer[4096];
+  ssize_t count = 0;
+  while ((count = ::read(ends[0], buffer, sizeof(buffer))) > 0 || (count < 0 && errno == EINTR)) {
+    if (count > 0) printed.append(buffer, static_cast<size_t>(count));
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return std::pair(std::move(printed), status);
+}
+
+}  // namespace
+
+absl::Status TryInChild(const std::vector<std::string>& command, const std::string& path,
+                        absl::string_view expected) {
+  const auto ended = Run(command);
+  if (!ended.ok()) return WithContext(absl::StrCat(path, ": "), ended.status());
+  const auto& [printed, status] = *ended;
+  if (printed == kGood) return absl::OkStatus();
+  if (!printed.empty()) return absl::InvalidArgumentError(printed);
+  return absl::InvalidArgumentError(absl::StrCat(path, ": expected ", expected, ", got one that ",
+                                                 EndOf(status),
+                                                 ": it is damaged, or made for another program"));
+}
+
+int ReportTrial(const TrialLimits& limits, absl::FunctionRef<absl::Status()> trial) {
+  Limit(limits);
+  // Alone for the verdict: the library's log may write to the standard output, too.
+  FILE* const output = ::fdopen(::dup(1), "w");
+  if (output == nullptr || ::dup2(2, 1) < 0) return 1;
+  const absl::Status status = trial();
+  std::fputs(status.ok() ? kGood : std::string(status.message()).c_str(), output);
+  return std::fclose(output) == 0 ? 0 : 1;
+}
+
+}  // namespace privatemail

@@ -1,0 +1,32 @@
+// Trials of files in a child process: parsers of packaged libraries may end the process, or take
+// all memory, on a damaged file. Such a file becomes an error of the parent. Thread-safe.
+#ifndef PRIVATEMAIL_COMMON_BASE_FILE_TRIAL_H_
+#define PRIVATEMAIL_COMMON_BASE_FILE_TRIAL_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace privatemail {
+
+struct TrialLimits {
+  uint64_t bytes;  // that the child may take beyond those it has at its start
+  unsigned seconds;
+};
+
+// Runs the command, which calls ReportTrial, and waits for its end. `expected`: "a model that
+// OpenCV can run". FAILED_PRECONDITION: the command cannot be started. INVALID_ARGUMENT: the
+// reported message, or "PATH: expected EXPECTED, got one that ends the process that runs it (...)".
+absl::Status TryInChild(const std::vector<std::string>& command, const std::string& path,
+                        absl::string_view expected);
+
+// In the child: runs the trial within the limits and reports its status. Returns the exit code.
+int ReportTrial(const TrialLimits& limits, absl::FunctionRef<absl::Status()> trial);
+
+}  // namespace privatemail
+
+#endif  // PRIVATEMAIL_COMMON_BASE_FILE_TRIAL_H_
