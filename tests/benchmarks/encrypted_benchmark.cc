@@ -14,9 +14,14 @@
 #include "common/base/thread_pool.h"
 #include "common/lattice/evaluator.h"
 #include "tests/benchmarks/measure.h"
+#include "tests/testing/random_polynomials.h"
 
 namespace privatemail::lattice {
 namespace {
+
+// The arithmetic takes the same time for all values.
+using testing::FillAtRandom;
+using testing::RandomPolynomials;
 
 constexpr size_t kCallers = 16;
 constexpr int kRounds = 3;
@@ -43,26 +48,6 @@ void RunOnOneCore(int count, const std::function<void(int)>& task) {
   for (int i = 0; i < count; ++i) task(i);
 }
 void RunOnAllCores(int count, const std::function<void(int)>& task) { ParallelFor(count, task); }
-
-// Uniform bits instead of a digest: the arithmetic takes the same time for all values.
-bool FillAtRandom(std::string_view input, uint8_t* output, size_t size) {
-  std::seed_seq seed(input.begin(), input.end());
-  std::mt19937_64 random(seed);
-  for (size_t i = 0; i < size; ++i) output[i] = static_cast<uint8_t>(random());
-  return true;
-}
-
-std::string RandomPolynomials(size_t count, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::uniform_int_distribution<int64_t> value(-(kModulus - 1) / 2, (kModulus - 1) / 2);
-  std::string bytes;
-  for (size_t i = 0; i < count; ++i) {
-    int64_t polynomial[kDegree];
-    for (int64_t& coefficient : polynomial) coefficient = value(random);
-    AppendPolynomial(polynomial, &bytes);
-  }
-  return bytes;
-}
 
 // Callers of one query each, with keys of their own.
 class Pass {

@@ -99,13 +99,14 @@ TEST(PublicParameters, FieldsThatDoNotFitTogetherAreNamed) {
                    [](auto* p) {
                      p->class_names = {"a", "a"};
                    },
-                   "class_names must differ"},
+                   "class_names[0] and class_names[1] are the same: \"a\""},
            Invalid{without, [](auto* p) { p->cell_code = CellCode::kPq8; }, "cell_code must not"},
            Invalid{without, [](auto* p) { p->publish_quality = true; }, "publish_quality must not"},
            Invalid{without, [](auto* p) { p->cell_partitions.resize(1); },
                    "cell_partitions must not"},
            Invalid{without, [](auto* p) { p->feature_dim = 16385; },
                    "feature_dim must be at most 16384"},
+           Invalid{Labelled, [](auto* p) { p->class_names = {"a"}; }, "class_names must hold no"},
            Invalid{Labelled, [](auto* p) { p->metric = Metric::kEuclidean; },
                    "metric must be cosine"},
            Invalid{Labelled, [](auto* p) { p->slot_labels = {4}; }, "slot_labels must be at least"},

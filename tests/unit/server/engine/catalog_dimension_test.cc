@@ -1,5 +1,4 @@
 // Collections without anchors, and anchors without labels, in the catalog.
-#include <thread>
 
 #include "common/embedding/default_settings.h"
 #include "common/items/item_checks.h"
@@ -55,28 +54,6 @@ TEST_F(CatalogDimension, FirstValidItemFixesItDurably) {
   Reopen();
   EXPECT_EQ(Dimension(), 3);
   EXPECT_EQ(Now().published->fingerprint, fingerprint);
-}
-
-TEST_F(CatalogDimension, ConcurrentFirstUpsertsAgree) {
-  std::vector<std::thread> threads;
-  for (size_t dimension = 1; dimension <= 8; ++dimension) {
-    threads.emplace_back([&, dimension] {
-      Upsert(notes_, {Row(std::to_string(dimension), std::vector<float>(dimension, 1))});
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(Now().items, 1u);
-  const Gallery gallery = LoadGallery(*catalog_, Now());
-  EXPECT_THAT(gallery.ids, ElementsAre(std::to_string(Dimension())));
-}
-
-TEST_F(CatalogDimension, UpsertIntoDeletedCollectionReturnsNotFound) {
-  ASSERT_THAT(catalog_->Delete("notes"), IsOk());
-  EXPECT_THAT(catalog_->Upsert(notes_, {{Row("a", {1})}}),
-              FailsWith(kNotFound, "collection notes does not exist"));
-  ASSERT_THAT(catalog_->Create(Notes()), IsOk());
-  EXPECT_THAT(catalog_->Upsert(notes_, {{Row("a", {1})}}), FailsWith(kNotFound));
-  EXPECT_EQ(Dimension(), 0) << "of the later collection of this name";
 }
 
 TEST_F(CatalogDimension, SnapshotsKeepFingerprintAndMissingLabels) {

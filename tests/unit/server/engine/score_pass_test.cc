@@ -13,45 +13,32 @@
 #include <utility>
 #include <vector>
 
+#include "tests/testing/random_polynomials.h"
+
 namespace privatemail::server {
 namespace {
 
 using lattice::Evaluator;
 using lattice::kAnswerBytes;
 using lattice::kDegree;
+using testing::FillAtRandom;
+using testing::RandomPolynomials;
 
 constexpr int64_t kDimensions = 40;
 constexpr int kDelta = 32;
 
-bool FillAtRandom(std::string_view input, uint8_t* output, size_t size) {
-  std::seed_seq seed(input.begin(), input.end());
-  std::mt19937_64 random(seed);
-  for (size_t i = 0; i < size; ++i) output[i] = static_cast<uint8_t>(random());
-  return true;
-}
-
-std::string Polynomials(size_t count, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::string bytes;
-  for (size_t i = 0; i < count; ++i) {
-    std::vector<int64_t> values(kDegree);
-    for (int64_t& value : values) value = static_cast<int64_t>(random() >> 25);
-    lattice::AppendPolynomial(values.data(), &bytes);
-  }
-  return bytes;
-}
-
 std::shared_ptr<const lattice::EvaluationKeys> MakeKeys(char name, int delta = kDelta) {
   const std::string seed(lattice::kSeedBytes, name);
   const auto count = static_cast<size_t>(lattice::CountLevels(delta) * lattice::kDigits);
-  return Evaluator::Best().ParseKeys(seed + Polynomials(count, 1), delta, FillAtRandom);
+  return Evaluator::Best().ParseKeys(seed + RandomPolynomials(count, 1), delta, FillAtRandom);
 }
 
 std::shared_ptr<const lattice::Query> MakeQuery(char name, int delta = kDelta,
                                                 int64_t dimensions = kDimensions) {
   const std::string seed(lattice::kSeedBytes, name);
   const auto count = static_cast<size_t>(lattice::CountChunks(dimensions, delta));
-  return Evaluator::Best().ParseQuery(seed, Polynomials(count, 2), dimensions, delta, FillAtRandom);
+  return Evaluator::Best().ParseQuery(seed, RandomPolynomials(count, 2), dimensions, delta,
+                                      FillAtRandom);
 }
 
 std::shared_ptr<EncryptedRows> MakeRows(size_t blocks, uint64_t seed) {

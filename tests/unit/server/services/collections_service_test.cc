@@ -43,12 +43,6 @@ TEST_F(CollectionsServiceTest, CreateNamesInvalidField) {
        },
        "embedding_dim must be at most 2, one less than the 3 classes"},
       {[](auto* r) { r->mutable_anchors()->set_cols(5); }, "anchors"},
-      {[](auto* r) { r->add_anchor_labels(3); }, "anchor_labels"},
-      {[](auto* r) { r->add_class_names("only one"); }, "class_names"},
-      {[](auto* r) {
-         for (const char* name : {"heron", "gull", "heron"}) r->add_class_names(name);
-       },
-       "class_names[0] and class_names[2] are the same: \"heron\""},
       {[](auto* r) { r->add_cells(3); }, "cell_code must be given"},
   };
   for (const auto& [spoil, field] : faults) {
@@ -222,12 +216,8 @@ TEST_F(WithoutAnchors, CreateNamesWhatNeedsAnchors) {
   request.add_cells(3);
   request.set_cell_code(v1::CELL_CODE_SCALAR8);
   EXPECT_THAT(Create(request), FailsWith(kInvalid, "cells must not be given"));
-  request = Notes();
-  request.set_metric(static_cast<v1::Metric>(7));
-  EXPECT_THAT(Create(request), FailsWith(kInvalid, "metric must be 1"));
   request = Fruit();
   request.set_metric(v1::METRIC_DOT);
-  EXPECT_THAT(Create(request), FailsWith(kInvalid, "metric must be cosine unless with_encrypted"));
   request.set_with_encrypted(true);
   EXPECT_THAT(Create(request), IsOk());
   EXPECT_EQ(Get("fruit").parameters().metric(), v1::METRIC_DOT);

@@ -2,7 +2,6 @@
 #include <chrono>
 #include <cstring>
 #include <functional>
-#include <random>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/digests.h"
@@ -11,6 +10,7 @@
 #include "common/wire/proto_conversions.h"
 #include "privatemail/v1/encrypted.grpc.pb.h"
 #include "server/engine/score_pass.h"
+#include "tests/testing/random_polynomials.h"
 #include "tests/testing/wait_until.h"
 #include "tests/unit/server/services/access_fixture.h"
 #include "tests/unit/server/services/service_fixture.h"
@@ -22,27 +22,15 @@ constexpr int kDimensions = 40;
 constexpr uint32_t kDelta = 32;  // two chunks
 constexpr size_t kChunkBytes = 10'496;
 
-// Polynomials of uniform coefficients below the modulus.
-std::string Polynomials(size_t count, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::string bytes;
-  for (size_t i = 0; i < count; ++i) {
-    std::vector<int64_t> values(lattice::kDegree);
-    for (int64_t& value : values) value = static_cast<int64_t>(random() >> 25);
-    lattice::AppendPolynomial(values.data(), &bytes);
-  }
-  return bytes;
-}
-
 std::string SessionKeys(uint64_t seed, int delta = kDelta) {
   const auto count = static_cast<size_t>(lattice::CountLevels(delta) * lattice::kDigits);
-  return std::string(lattice::kSeedBytes, static_cast<char>(seed)) + Polynomials(count, seed);
+  return std::string(lattice::kSeedBytes, static_cast<char>(seed)) + RandomPolynomials(count, seed);
 }
 
 void AddQuery(v1::SearchEncryptedRequest* request) {
   v1::EncryptedQuery* query = request->add_queries();
   query->set_seed(std::string(lattice::kSeedBytes, 'q'));
-  query->set_chunks(Polynomials(2, 9));
+  query->set_chunks(RandomPolynomials(2, 9));
 }
 
 v1::SearchEncryptedRequest SearchRequest(const std::string& fingerprint) {
@@ -200,7 +188,7 @@ TEST_F(EncryptedSearch, HostileRequestsNameTheField) {
   v1::SearchEncryptedRequest request = good;
   request.clear_keys();
   request.set_delta(64);
-  request.mutable_queries(0)->set_chunks(Polynomials(1, 9));
+  request.mutable_queries(0)->set_chunks(RandomPolynomials(1, 9));
   EXPECT_THAT(Search(request).status,
               FailsWith(kInvalid, "delta must be that of the keys, 32, but is 64"));
   request = good;
@@ -337,7 +325,7 @@ TEST_F(AccessTest, RateCountsEncryptedQueriesThatAreAnswered) {
   request.clear_queries();
   for (int i = 0; i < 5; ++i) {
     AddQuery(&request);
-    request.mutable_queries(i)->set_chunks(Polynomials(chunks, 9));
+    request.mutable_queries(i)->set_chunks(RandomPolynomials(chunks, 9));
   }
   const std::string key = MakeKey(kSearchScope, {"notes"}, 0.001).text();
   EXPECT_THAT(SearchAt(ChannelWith(key), request).status, IsOk());

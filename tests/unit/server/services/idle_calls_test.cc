@@ -154,16 +154,6 @@ TEST_F(HostileCallersTest, UnreadAnswersHoldNoThread) {
   for (Http2Caller& caller : callers) EXPECT_TRUE(caller.IsEnded(10));
 }
 
-TEST_F(HostileCallersTest, UnreadAnswersReleaseTickets) {
-  MakeFruit(1, false);  // an empty answer would need no window
-  Http2Caller caller(daemon_->address().port);
-  ASSERT_TRUE(caller.Greet());
-  for (int call = 0; call < 8; ++call) ASSERT_TRUE(caller.Call(kList, "", 0));
-  EXPECT_TRUE(WaitUntil([&] { return Audited("ListCollections").size() >= 8; }));
-  EXPECT_THAT(List(absl::Seconds(5)), IsOk()) << "waits for a ticket";
-  EXPECT_TRUE(caller.IsEnded(10));
-}
-
 TEST_F(HostileCallersTest, UnreadAnswersEndWhenOthersWait) {
   DaemonOptions patient = Limited();
   patient.limits.stream_idle_seconds = 3600;

@@ -5,7 +5,6 @@
 
 #include "common/items/item_code.h"
 #include "common/rpc/status.h"
-#include "common/wire/proto_conversions.h"
 #include "tests/unit/server/services/daemon_state.h"
 #include "tests/unit/server/services/service_fixture.h"
 
@@ -177,51 +176,6 @@ TEST_F(RetrieveCellsTest, LargeAnswerIsSplitIntoMessagesNoneOfThemEmpty) {
   ASSERT_THAT(none.status, IsOk());
   ASSERT_THAT(none.messages, SizeIs(1));
   EXPECT_EQ(none.messages.front().ids_size(), 0);
-}
-
-// With 700 anchors and as many items of 16 features.
-TEST_F(RetrieveCellsTest, ProductCodesMatchPublishedCodebook) {
-  constexpr int kRows = 700;
-  constexpr int kWide = 16;
-  v1::CreateCollectionRequest request = FruitWithCells();
-  const FloatMatrix rows = FloatMatrix::Random(kRows, kWide);
-  ToProto(rows, request.mutable_anchors());
-  request.clear_anchor_labels();
-  std::vector<Item> items = MakeItems(kRows, 1);
-  for (int i = 0; i < kRows; ++i) {
-    request.add_anchor_labels(i % 3 == 0 ? 3 : i % 3 == 1 ? 5 : 9);
-    items[static_cast<size_t>(i)].features.assign(rows.row(i).data(), rows.row(i).data() + kWide);
-  }
-  request.set_cell_code(v1::CELL_CODE_PQ16);
-  EXPECT_THAT(Create(request),
-              FailsWith(kInvalid, "cell_code pq16 must have at least 32 dimensions with 700"));
-  request.set_cell_code(v1::CELL_CODE_PQ8);
-  ASSERT_THAT(Create(request), IsOk());
-  ASSERT_THAT(Upsert({Message("fruit", items)}), IsOk());
-  ASSERT_THAT(Build("fruit"), IsOk());
-  const v1::GetCollectionResponse collection = WaitUntilReady();
-  ASSERT_OK_AND_ASSIGN(const PublicParameters parameters, FromProto(collection.parameters()));
-  EXPECT_EQ(Fingerprint(parameters), collection.fingerprint());
-
-  // The items equal the anchors, for which the codebook states the error.
-  v1::RetrieveCellsRequest all = RequestFor(collection);
-  all.clear_cells();
-  for (uint32_t cell = 0; cell < 4; ++cell) all.add_cells(cell);
-  all.set_items(4 * kRows);
-  const Answer answer = AskCells(all);
-  ASSERT_THAT(answer.status, IsOk());
-  EXPECT_THAT(answer.ids(), SizeIs(kRows));
-  double squared_error = 0;
-  for (const v1::RetrieveCellsResponse& message : answer.messages) {
-    EXPECT_EQ(message.codes().size(), 8U * static_cast<size_t>(message.ids_size()));
-    ASSERT_OK_AND_ASSIGN(const FloatMatrix decoded, DecodeItemCodes(parameters, message.codes()));
-    for (int i = 0; i < message.ids_size(); ++i) {
-      const int row = std::stoi(message.ids(i).substr(5));
-      squared_error += (decoded.row(i) - rows.row(row).normalized()).squaredNorm();
-    }
-  }
-  EXPECT_NEAR(squared_error / kRows, parameters.cell_codebook->relative_squared_error, 1e-4);
-  EXPECT_LT(squared_error / kRows, .1);
 }
 
 }  // namespace

@@ -101,18 +101,6 @@ TEST_F(SnapshotServiceTest, MissingOrTakenNameFails) {
   EXPECT_EQ(CountCollections(), 1);
 }
 
-// SnapshotDamage has every kind of damage.
-TEST_F(SnapshotServiceTest, DamagedSnapshotReturnsDataLoss) {
-  const std::string good = SnapshotBytes(5);
-  std::string bytes = good;
-  bytes[bytes.size() - 100] = static_cast<char>(bytes[bytes.size() - 100] ^ 1);
-  EXPECT_THAT(Restore("new", bytes), FailsWith(kDataLoss, "block "));
-  EXPECT_THAT(Restore("new", good.substr(0, good.size() - 1)),
-              FailsWith(kDataLoss, "block 4 (end) is cut off"));
-  EXPECT_EQ(CountCollections(), 0);
-  EXPECT_THAT(Restore("new", good), IsOk());
-}
-
 // Read returns false for a cancelled stream as for a complete one.
 TEST_F(SnapshotServiceTest, CancelledRestoreStoresNothing) {
   grpc::ClientContext context;

@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <atomic>
-#include <mutex>
 #include <thread>
 #include <tuple>
 
@@ -9,7 +6,6 @@
 #include "common/base/operator_only_error.h"
 #include "server/store/postgres/postgres_store.h"
 #include "tests/testing/postgres_server.h"
-#include "tests/testing/wait_until.h"
 #include "tests/unit/server/fixtures.h"
 #include "tests/unit/server/store/store_backend.h"
 
@@ -158,43 +154,6 @@ TEST(PostgresServerKilled, IdleStoreAnswersFirstCallAfterRestart) {
   EXPECT_TRUE(IsOperatorOnlyError(away));
   server.Start();
   EXPECT_THAT(store->Upsert(fruit.parameters, MakeItems(3, 1)), IsOk());
-}
-
-TEST(PostgresServerKilled, WatchResumesAfterRestart) {
-  PostgresServer server;
-  const std::string conninfo = server.NewDatabase();
-  const auto store = *PostgresStore::Open(conninfo);
-  std::mutex mutex;
-  std::vector<absl::Status> reports;
-  std::atomic<int> calls = 0;
-  const auto count = [&] {
-    ++calls;
-    return absl::OkStatus();
-  };
-  const auto watch = store->Watch(count, [&](const absl::Status& status) {
-    const std::lock_guard<std::mutex> guard(mutex);
-    reports.push_back(status);
-  });
-  ASSERT_TRUE(WaitUntil([&] { return calls > 0; }));
-  const int before = calls;
-  server.Kill();
-  EXPECT_TRUE(WaitUntil([&] {
-    const std::lock_guard<std::mutex> guard(mutex);
-    return !reports.empty();
-  }));
-  absl::SleepFor(absl::Milliseconds(2500));  // a few more attempts: nothing shows them
-  server.Start();
-  ASSERT_TRUE(WaitUntil([&] { return calls > before; }));
-  {
-    const std::lock_guard<std::mutex> guard(mutex);
-    ASSERT_FALSE(reports.empty());
-    EXPECT_EQ(reports.front().code(), absl::StatusCode::kUnavailable);
-    EXPECT_EQ(std::adjacent_find(reports.begin(), reports.end()), reports.end())
-        << "the same reason is reported once";
-  }
-  const int after = calls;
-  ASSERT_THAT((*PostgresStore::Open(conninfo))->Create(SmallCollection("fruit")), IsOk());
-  EXPECT_TRUE(WaitUntil([&] { return calls > after; }));
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include "server/store/postgres/postgres_store.h"
 
 #include <atomic>
-#include <set>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -36,29 +35,6 @@ TEST_F(TwoDaemons, ConcurrentCreatesOfOneNameLetOneThrough) {
     EXPECT_THAT(outcome[0].ok() ? outcome[1] : outcome[0],
                 FailsWith(kAlreadyExists, "exists already"));
   }
-}
-
-TEST_F(TwoDaemons, ConcurrentWritersGetUniqueVersions) {
-  ASSERT_THAT(one_->Create(fruit_), IsOk());
-  std::vector<std::thread> writers;
-  for (int writer = 0; writer < 6; ++writer) {
-    writers.emplace_back([&, writer] {
-      Store& store = writer % 2 == 0 ? *one_ : *other_;
-      for (int i = 0; i < 20; ++i) {
-        EXPECT_THAT(store.Upsert(fruit_.parameters, {MakeItem(absl::StrCat(writer, "-", i), 3, 1),
-                                                     MakeItem("shared", 3, writer * 100 + i)}),
-                    IsOk());
-      }
-    });
-  }
-  for (std::thread& writer : writers) writer.join();
-  ASSERT_OK_AND_ASSIGN(const auto page, one_->ScrollItems(fruit_.parameters, {}, "", 1000));
-  EXPECT_THAT(page.items, SizeIs(121));
-  std::set<uint64_t> versions;
-  for (const Item& item : page.items) versions.insert(item.version);
-  EXPECT_THAT(versions, SizeIs(121));
-  EXPECT_EQ(one_->ListStates()->front().latest_version, 240u);
-  EXPECT_EQ(one_->ListStates()->front().items, 121u);
 }
 
 // GalleryPartRows(4) is 5000.
@@ -268,13 +244,15 @@ TEST_F(TwoDaemons, DisconnectedWatchCatchesUp) {
   EXPECT_TRUE(WaitUntil([&] { return calls > after; })) << "it does not listen any more";
 }
 
-TEST_F(TwoDaemons, FailedWatchCallbackIsRetried) {
-  std::atomic<int> calls = 0;
+TEST_F(TwoDaemons, FailedWatchCallbackIsRetriedAndReportedOnce) {
+  std::atomic<int> calls = 0, reports = 0;
   const auto watch = one_->Watch(
-      [&] { return ++calls < 3 ? absl::UnavailableError("not yet") : absl::OkStatus(); }, nullptr);
+      [&] { return ++calls < 3 ? absl::UnavailableError("not yet") : absl::OkStatus(); },
+      [&](const absl::Status& /*status*/) { ++reports; });
   EXPECT_TRUE(WaitUntil([&] { return calls >= 3; }));
   absl::SleepFor(absl::Milliseconds(1200));  // retries are a second apart
   EXPECT_EQ(calls, 3);
+  EXPECT_EQ(reports, 2) << "the failure and its end";
 }
 
 // A statement has two minutes, in which tens of millions of rows cannot be deleted. A trigger

@@ -283,13 +283,6 @@ TEST_F(SqliteDelete, RunsInPartsBetweenOtherWrites) {
   EXPECT_THAT(store_->Delete(fruit_.parameters.collection_uuid), FailsWith(kNotFound));
 }
 
-TEST_F(SqliteDelete, NameAndUuidAreFreeAtOnce) {
-  ASSERT_THAT(store_->Delete(fruit_.parameters.collection_uuid), IsOk());
-  ASSERT_THAT(Import(store_.get(), fruit_, GalleryOf(MakeItems(5, 1))), IsOk());
-  EXPECT_EQ(store_->LoadGallery(fruit_.parameters)->ids.size(), 5u);
-  EXPECT_EQ(*store_->LoadEmbedding(fruit_.parameters), std::nullopt);
-}
-
 // A deletion may end after any table.
 TEST_F(SqliteDelete, InterruptedDeleteIsCompletedByNextStart) {
   for (const LargeTable& kept : {server::kItems, kDeletions, kEmbeddedItems}) {

@@ -1,4 +1,5 @@
 // The contract of Store: collections, galleries and embeddings.
+#include <set>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -202,13 +203,18 @@ TEST_P(StoreConformance, ConcurrentWritersAreCounted) {
   for (int writer = 0; writer < 4; ++writer) {
     writers.emplace_back([&, writer] {
       for (int i = 0; i < 10; ++i) {
-        Upsert({MakeItem(absl::StrCat(writer, "-", i), 3, 1), MakeItem("shared", 3, 1)});
+        Upsert({MakeItem(absl::StrCat(writer, "-", i), 3, 1), MakeItem("shared", writer, i)});
       }
     });
   }
   for (std::thread& writer : writers) writer.join();
   EXPECT_EQ(store_->LoadCollections()->front().items, 41u);
-  EXPECT_THAT(Load().ids, SizeIs(41));
+  std::set<uint64_t> versions;
+  for (const Item& item : store_->ScrollItems(collection_.parameters, {}, "", 100)->items) {
+    versions.insert(item.version);
+  }
+  EXPECT_THAT(versions, SizeIs(41));
+  EXPECT_EQ(store_->ListStates()->front().latest_version, 80u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, StoreConformance, ::testing::Values("sqlite", "postgres"),

@@ -1,8 +1,5 @@
 // The contract of Store: imports.
-#include <atomic>
-#include <thread>
 
-#include "server/store/postgres/postgres_store.h"
 #include "tests/unit/server/store/store_backend.h"
 
 namespace privatemail::testing {
@@ -158,31 +155,6 @@ TEST_P(StoreImport, TakenNameOrUuidReturnsAlreadyExists) {
               FailsWith(kAlreadyExists, collection_.parameters.collection_uuid));
   EXPECT_EQ(Rows("items"), 0);
   EXPECT_EQ(Rows("collections"), 1);
-}
-
-TEST(PostgresImport, DisconnectedImportLeavesNothing) {
-  const std::string conninfo = SharedPostgres().NewDatabase();
-  const std::unique_ptr<Store> store = *PostgresStore::Open(conninfo);
-  const Gallery gallery = ManyItems(300, "\"" + std::string(100'000, 'x') + "\"");
-  const StoredCollection fish = SmallCollection("fish");
-  absl::Status status;
-  std::atomic<bool> ended = false;
-  std::thread import([&] {
-    status = Import(store.get(), fish, gallery);
-    ended = true;
-  });
-  // Rows are written by then, but not visible.
-  const char* cut =
-      "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE "
-      "datname = current_database() AND query LIKE 'INSERT INTO items%'";
-  while (!ended && PostgresServer::Ask(conninfo, cut) == "0") {
-  }
-  import.join();
-  EXPECT_THAT(status, FailsWith(kUnavailable));
-  EXPECT_EQ(PostgresServer::Ask(conninfo, "SELECT count(*) FROM privatemail.items"), "0");
-  EXPECT_EQ(PostgresServer::Ask(conninfo, "SELECT count(*) FROM privatemail.collections"), "0");
-  ASSERT_THAT(Import(store.get(), fish, gallery), IsOk());
-  EXPECT_EQ(store->LoadGallery(fish.parameters)->payloads, gallery.payloads);
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, StoreImport, ::testing::Values("sqlite", "postgres"),
