@@ -111,7 +111,7 @@ start_again() {
   wait_until_healthy page
   [ "$(docker wait "$(docker ps -aq --filter "label=com.docker.compose.project=privatemail-$PRIVATEMAIL_TAG" \
     --filter label=com.docker.compose.service=question)")" = 0 ] || fail "the question at the second start"
-  [ "$(compose logs --no-color importer | grep -c acknowledged)" -eq 1 ] || fail "the importer uploaded twice"
+  [ "$(compose logs --no-color importer | grep -c 'items are stored')" -eq 1 ] || fail "the importer uploaded twice"
   step "started again: $(compose logs --no-color importer | tail -1 | sed 's/.*| //')"
 }
 

@@ -33,6 +33,7 @@ TEST_F(WithoutAnchors, NameAloneIsEnoughAndFirstIngestFixesTheDimension) {
   EXPECT_EQ(Answer({"items", "get", "notes", "3"})["items"][0]["label"], nullptr);
 
   daemon_->program().Signal(SIGKILL);
+  daemon_->program().Wait();
   StartDaemon();
   const json info = InfoOf("notes");
   EXPECT_EQ(info["feature_dim"], kFeatures);
