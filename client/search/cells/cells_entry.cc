@@ -47,6 +47,9 @@ class CellsConnection : public SchemeConnection {
   absl::StatusOr<SavedMessage> Reopen(const PublicParameters& parameters, const LastSearch& last,
                                       const SearchTarget& target,
                                       std::optional<int64_t> k) const override {
+    if (!parameters.cell_code.has_value()) {
+      return absl::DataLossError("the saved release is of a collection without cells");
+    }
     if (target.features.size() == 0) {
       return FieldError("target", "given again, because no file names it", "absent");
     }

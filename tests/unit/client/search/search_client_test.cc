@@ -16,6 +16,7 @@
 #include "common/base/field_error.h"
 #include "common/base/files.h"
 #include "privatemail/search.h"
+#include "tests/testing/published_things.h"
 #include "tests/unit/client/search/encrypted_server.h"
 
 namespace privatemail::client::search_client_test {
@@ -634,12 +635,19 @@ TEST_F(SearchClientTest, EveryCallAfterABatchLeavesAtItsDeparture) {
 
 // Also after an answer that is an error.
 TEST_F(SearchClientTest, CallAfterAResendLeavesAtItsDeparture) {
-  ASSERT_THAT(SaveLastSearch(folder_.path(), {Scheme::kCells, things_.Collection(), ""}), IsOk());
+  const PublishedThings cells(1, CellCode::kScalar8);
+  ASSERT_THAT(SaveLastSearch(folder_.path(), {Scheme::kCells, cells.collection, ""}), IsOk());
   const auto sent = EncryptedServer::Clock::now();
-  EXPECT_THAT(client_->Resend({.features = TargetOf(1)}, std::nullopt, "things"),
+  EXPECT_THAT(client_->Resend({.features = RowOfItem(1)}, std::nullopt, "things"),
               FailsWith(absl::StatusCode::kUnimplemented));
   EXPECT_THAT(client_->Describe("things"), IsOk());
   EXPECT_GE(server_.TakeSeen().back().arrived - sent, SearchInterval({}));
+}
+
+TEST_F(SearchClientTest, SavedCellsOfACollectionWithoutThemAreDamaged) {
+  ASSERT_THAT(SaveLastSearch(folder_.path(), {Scheme::kCells, things_.Collection(), ""}), IsOk());
+  EXPECT_THAT(client_->Resend({.features = TargetOf(1)}, std::nullopt, "things"),
+              FailsWith(absl::StatusCode::kDataLoss));
 }
 
 // The longest interval holds while both searches live, the last one's afterwards.

@@ -28,9 +28,9 @@ class ArrivingMessagesTest : public ::testing::Test {
     places_.back().Enter(key, is_operator, [this, number] { started_.push_back(number); });
   }
 
-  ArrivingMessages messages_{FivePlaces()};
-  std::deque<ArrivingMessages::Place> places_;  // ends before messages_
   std::vector<size_t> started_;
+  ArrivingMessages messages_{FivePlaces()};
+  std::deque<ArrivingMessages::Place> places_;  // ends before what it uses
 };
 
 TEST_F(ArrivingMessagesTest, KeyHasHalfOfThePlacesAndOthersTheRest) {
