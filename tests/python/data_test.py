@@ -131,8 +131,11 @@ class Tables(unittest.TestCase):
             self.assertEqual(things.search(frame.loc["c"], k=1).ids, ["c"])
             self.assertEqual([one.ids for one in things.search(frame.iloc[:2], k=1)], [["d"], ["a"]])
         column = pandas.Series(list(rows[:4]), index=range(5, 9))
-        self.assertEqual([one["id"] for one in self.ingested(column, ids=column.index)[1]], ["5", "6", "7", "8"])
+        things, found = self.ingested(column, ids=column.index)
+        self.assertEqual([one["id"] for one in found], ["5", "6", "7", "8"])
+        self.assertEqual([one.ids for one in things.search(column.iloc[:2], k=1)], [["5"], ["6"]])
         for given, message in ((frame.assign(name="x"), "column 16 holds a value of type str"),
+                               (column.to_frame("v").assign(name="x"), "column 0 holds a value of type ndarray: give that"),
                                (frame.astype("Float32").mask(frame > 1), r"column \d+ holds a value of type NAType")):
             with self.assertRaisesRegex(pm.InvalidArgument, "^features must be an array of numbers, but " + message):
                 self.ingested(given)
@@ -243,7 +246,7 @@ class Labels(unittest.TestCase):
         self.assertEqual(plain.search(rows[4], label="ramen").labels.tolist(), ["ramen"] * 2)
         self.assertEqual(len(plain.search(rows[4], label=["ramen", "curry"][1])), 1)
         with self.assertWarnsRegex(pm.PrivateMailWarning, "nothing is found: label must be"):
-            self.assertEqual(len(plain.search(rows[4], label="no such")), 0)
+            self.assertEqual(repr(plain.search(rows[4], label="no such")), "EncryptedHits(0)")
         code, _, error = run("ingest", "plain", "--vectors", vectors, "--labels", path("n.npy", np.arange(4)), "--id-prefix", "n")
         self.assertEqual(code, 2)
         self.assertIn("but row 3 is 3", error)

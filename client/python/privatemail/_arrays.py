@@ -39,7 +39,8 @@ def _unpacked(field: str, array: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any
     for place, one in np.ndenumerate(stacked):
         if isinstance(one, bool) or not isinstance(one, (int, float, np.number)):
             where = f"column {place[1]} holds" if len(place) == 2 else "holds"
-            raise wrong(field, f"must be an array of numbers, but {where} a value of type {type(one).__name__}")
+            remedy = ": give that column alone" if isinstance(one, (list, np.ndarray)) else ""
+            raise wrong(field, f"must be an array of numbers, but {where} a value of type {type(one).__name__}{remedy}")
     return stacked.astype(np.float64)
 
 
@@ -67,6 +68,8 @@ def rows(field: str, given: Any, columns: Optional[int] = None, copy: bool = Fal
 def targets(given: Any, field: str = "queries") -> Tuple[NDArray[np.float32], bool]:
     """Queries: one row, or rows. Returns (n x d, whether it was one). Always a copy."""
     array = as_array(field, given)
+    if array.dtype.kind == "O":  # a column of vectors, or one vector
+        array = _unpacked(field, array)
     one = array.ndim == 1
     return rows(field, array[None] if one else array, copy=True), one
 

@@ -83,7 +83,7 @@ class Matches(Sequence[Any]):
     def __repr__(self) -> str:
         shown = [repr(one) + self._remark(row) for row, one in enumerate(self.ids[:4])]
         more = ["..."] if len(self) > len(shown) else []
-        return f"{type(self).__name__}({len(self)}: {', '.join(shown + more)})"
+        return f"{type(self).__name__}({': '.join(filter(None, [str(len(self)), ', '.join(shown + more)]))})"
 
     def _remark(self, row: int) -> str:
         """The similarity of an item, or its class."""

@@ -131,4 +131,6 @@ def of_status(code: str, message: str, argument: Optional[str] = None, expected:
     kind = _BY_CODE.get(code, PrivateMailError)
     if code == "RESOURCE_EXHAUSTED" and argument == "budget":
         kind = BudgetExhausted
+    if code == "DEADLINE_EXCEEDED":
+        message += "; connect(deadline=...) gives a call longer"
     return kind(message, code, argument, expected, actual)
