@@ -3,7 +3,7 @@
 # Runs as root or with sudo. Installs nothing if all packages are there.
 # usage: setup.sh [--build-only | --with-browser]
 #   --build-only    only the packages of the release preset: no tests, no fuzzers, no compiler cache
-#   --with-browser  also Chromium (0.4 GB), for the tests in a browser
+#   --with-browser  also Chromium (0.4 GB) and npm, for the tests in a browser
 set -euo pipefail
 
 packages=(
@@ -32,7 +32,10 @@ case "$*" in
       mypy python3-nbclient python3-nbformat python3-ipykernel
       libopenmpi-dev openmpi-bin
     )
-    if [ "$*" = --with-browser ]; then packages+=(chromium); fi
+    if [ "$*" = --with-browser ]; then
+      packages+=(chromium)
+      command -v npm >/dev/null || packages+=(npm) # fetches axe-core, by tests/python/axe/package-lock.json
+    fi
     ;;
   *)
     echo "setup: expected at most one of --build-only and --with-browser, got: $*" >&2

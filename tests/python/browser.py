@@ -106,7 +106,7 @@ class Browser:
         self.await_event("Page.loadEventFired")
 
     def value_of(self, expression):
-        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, f"{expression}: {answer}"
         return answer["result"].get("value")
 
@@ -121,6 +121,12 @@ class Browser:
             except Navigated:
                 assert time.monotonic() < until, expression
             time.sleep(.05)
+
+    def look_as(self, width, scheme):
+        """As a window of this width of a reader with this colour scheme."""
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 500)
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme},
+                                                          {"name": "prefers-reduced-motion", "value": "reduce"}])
 
     def choose_file(self, selector, path):
         root = self.call("DOM.getDocument")["root"]["nodeId"]

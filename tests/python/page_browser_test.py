@@ -6,17 +6,30 @@ deploy/compose-test.sh runs PublishedPageTest with the page of a container.
 import json
 import os
 import pathlib
+import shutil
 import signal
 import socket
+import subprocess
 import tempfile
 import unittest
 
 import numpy as np
 
+import privatemail as pm
 from browser import Browser, find_browser
 from page_service import COLOURS, LOOPBACK, Page, Service, png, vectors
 
 SEARCH = ["GetCollection", "SearchEncrypted"]
+
+
+def axe():
+    """The checks of axe-core, which npm installs into the build folder."""
+    folder = pathlib.Path(os.environ["BUILD"], "axe")
+    script = folder / "node_modules/axe-core/axe.min.js"
+    if not script.exists():
+        shutil.copytree(pathlib.Path(__file__).parent / "axe", folder, dirs_exist_ok=True)
+        subprocess.run(["npm", "ci", "--ignore-scripts", "--no-fund"], cwd=folder, check=True)
+    return script.read_text(encoding="utf-8")
 
 
 @unittest.skipIf(find_browser() is None, "no browser is installed")
@@ -108,8 +121,8 @@ class PageTest(BrowserTest):
         self.addCleanup(self.page.stop)
         self.address = self.page.address
 
-    def open_page(self, collection, **more):
-        self.start_page(collection, **more)
+    def open_page(self, collection, *options, **more):
+        self.start_page(collection, *options, **more)
         self.assertEqual(self.page.file.stat().st_mode & 0o777, 0o600)
         self.open_address(self.page.file.as_uri())
         self.assertFalse(self.page.file.exists(), "the redirect file is left")
@@ -284,6 +297,64 @@ class PageTest(BrowserTest):
         self.browser.click("[data-do=again]")
         self.wait_for_state("broken")
         self.assertIn("UNAVAILABLE", self.browser.value_of("document.getElementById('problem').textContent"))
+
+    def test_what_a_page_lacks_is_named(self):
+        self.open_page("plain", "--no-browser", pictures=None)
+        self.pick(self.folder / "queries.npy")
+        self.search()
+        self.assertRegex(self.browser.value_of("document.getElementById('once').textContent"),
+                         r"never for a single match: the list of all items \([\d.]+ KB\), the details of all \(\d+ KB\)\.")
+        self.page.stop()
+        client = pm.connect(self.service.address, ca_file=self.folder / "data/tls/server.crt",
+                            key_file=self.folder / "data/admin.key", state=self.folder / "state")
+        client.create_collection("large").ingest(vectors(10)[0], payloads=["x" * 200_000] * 10)
+        self.open_page("large", "--no-browser", "--max-memory", "1M", pictures=None)
+        self.pick(self.folder / "queries.npy")
+        self.browser.click("#search")
+        self.wait_for_state("error")
+        self.assertIn("too large for this page", self.text("#problem"))
+        self.page.stop()
+        client.create_collection("model", extractor=f"onnx:sha256={'0' * 64};input=4x2;mean=1,2,3;scale=1;channels=rgb;layer=").ingest(
+            vectors(10)[0])
+        self.open_page("model", "--no-browser", pictures=None)
+        self.browser.choose_file("#file", self.folder / "red.png")
+        self.wait_for_state("error")
+        self.assertIn("The model of this collection is missing", self.text("#problem"))
+
+    def check_access(self, view):
+        if self.browser.value_of("typeof axe") == "undefined":
+            self.browser.value_of(axe() + "; 0")
+        for width in (390, 1440):
+            for scheme in ("light", "dark"):
+                self.browser.look_as(width, scheme)
+                found = json.loads(self.browser.value_of("axe.run().then(found => JSON.stringify(found.violations))"))
+                bad = [(one["id"], [node["html"] for node in one["nodes"]]) for one in found
+                       if one["impact"] in ("serious", "critical")]
+                self.assertEqual(bad, [], f"{view}, {width} pixels, {scheme}")
+
+    @unittest.skipIf(shutil.which("npm") is None, "no npm is installed, which fetches axe-core")
+    def test_views_are_accessible(self):
+        self.open_page("colours")
+        self.check_access("main")
+        self.pick(self.folder / "red.png")
+        self.search()
+        for fold in ("#how", "#other"):
+            self.browser.click(f"{fold} summary")
+        self.check_access("result")
+        self.browser.click("#grid li:nth-child(2) button")
+        self.check_access("enlarged match")
+        self.browser.press("Escape", 27)
+        self.browser.click("#operators")
+        self.browser.wait_for("document.getElementById('budget')?.innerText")
+        self.check_access("operators")
+        self.browser.click("#back")
+        self.wait_for_state("results")
+        self.service.daemon.kill()
+        self.browser.click(".query > [data-do=another]")
+        self.pick(self.folder / "red.png")
+        self.browser.click("#search")
+        self.wait_for_state("error")
+        self.check_access("error")
 
     def test_program_that_has_ended(self):
         self.open_page("colours")

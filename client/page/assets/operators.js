@@ -39,7 +39,7 @@ async function open() {
       + `${counted(budget.releases, "release")}; delta ${number(budget.spent.delta)} of ${number(budget.granted.delta)}. `
       + "Encrypted searches spend none.";
   at("history").replaceChildren(...rows(budget.history.toReversed().map((change) => [
-    change.at, change.kind, number(change.epsilon), number(change.delta),
+    change.at.slice(0, 16).replace("T", " "), change.kind, number(change.epsilon), number(change.delta),
     change.kind === "charge" ? `${change.proven ? "proven" : "NOT proven"}: ${change.source}` : change.operator ?? ""])));
 }
 

@@ -43,6 +43,8 @@ const problems = {
   DEADLINE_EXCEEDED: notAnswered,
   INVALID_ARGUMENT: ["This file cannot be opened", "Choose another one: a picture (JPEG, PNG or WebP), or a file of vectors. Nothing was sent."],
   ENDED: ["This page has ended", "The program that serves it was stopped. Start it again."],
+  LARGE: ["This collection is too large for this page", "What it holds of all items does not fit into the memory that the page may take. Start it again with the folder of the pictures (--pictures) or more memory (--max-memory)."],
+  MODEL: ["The model of this collection is missing", "Its pictures are described by a model. Start this page again with it (--model). Nothing was sent."],
   SPENT: ["Your privacy allowance is used up", "Nothing was sent. Encrypted searches take nothing of it, where a collection offers them."],
 };
 const other = ["That did not work", "The details below say why."];
@@ -152,7 +154,7 @@ function priceOf(name) {
   const way = collection.ways[name];
   if (name === "encrypted") {
     const keys = past.some((one) => one.answer.scheme === name) ? 0 : way.keys;
-    return `Finds the closest ${noun()}, costs nothing, sends about ${kilobytes(way.bytes + keys)} of encrypted data.`;
+    return `Finds the closest ${noun()}, costs nothing, sends about ${kilobytes(way.bytes + keys)} of encrypted data, and fetches the list of all ${noun()} when it is new.`;
   }
   const {granted} = budget ?? {};
   const share = granted ? Math.max(way.epsilon / granted.epsilon, way.delta ? way.delta / granted.delta : 0) : 0;
@@ -192,10 +194,11 @@ function show(shown) {
   at("down").textContent = kilobytes(answer.bytes.down);
   at("seen").textContent = way.seen;
   at("four").replaceChildren(...matches.slice(0, 4).map((match) => tile(pictureOf(match), "", nameOf(match))));
-  const once = (answer.bytes.table ?? 0) + (answer.bytes.payloads ?? 0);
+  const {table, payloads} = answer.bytes;
+  const whole = [table && `the list of all ${noun()} (${kilobytes(table)})`, payloads && `the details of all (${kilobytes(payloads)})`];
   at("once").textContent = [
     answer.bytes.keys ? `A session's first search also sends ${kilobytes(answer.bytes.keys)} of public keys, which are drawn with the rest.` : "",
-    once ? `The list of all ${noun()} (${kilobytes(once)}) was fetched as a whole.` : "",
+    table || payloads ? `Fetched as a whole, never for a single match: ${whole.filter(Boolean).join(", ")}.` : "",
     "Opening a match sends nothing.", ...answer.warnings].join(" ");
   at("noise").width = 0;
   drawSent(entry).catch(() => { at("bytes").textContent = ""; });
@@ -216,10 +219,15 @@ function enlarge(i) {
   if (!at("detail").open) at("detail").showModal();
 }
 
+function kindOf({code, message}) {
+  if (code === "FAILED_PRECONDITION" && message.startsWith("--model ")) return "MODEL";
+  if (code !== "RESOURCE_EXHAUSTED") return code;
+  return message.startsWith("max_memory ") ? "LARGE" : waiting?.scheme === "encrypted" ? code : "SPENT";
+}
+
 function fail(error) {
   if (error.code === "STOPPED") return;
-  const spent = error.code === "RESOURCE_EXHAUSTED" && waiting?.scheme !== "encrypted";
-  const [title, text, canRetry] = problems[spent ? "SPENT" : error.code] ?? other;
+  const [title, text, canRetry] = problems[kindOf(error)] ?? other;
   const box = at("problem");
   box.querySelector("h2").textContent = title;
   box.querySelector("p").textContent = canRetry && query === null ? "It may be starting. Trying again tells it nothing about you." : text;
