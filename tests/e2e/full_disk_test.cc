@@ -61,33 +61,6 @@ class FullDisk : public Service {
   }
 };
 
-TEST_F(FullDisk, WritesAreRefusedUntilThereIsSpace) {
-  StartDaemon();
-  CreateCollection();
-  Writer writer("a", "things", 1);
-  ASSERT_THAT(writer.Write(Connect(), 30), IsOk());
-  ASSERT_THAT(BuildStatus(), IsOk());
-  for (int round = 0; round < 3; ++round) {
-    SCOPED_TRACE(round);
-    ASSERT_NO_FATAL_FAILURE(LimitFilesTo(LargestFile()));
-    EXPECT_THAT(writer.WriteUntilFailure(Connect()),
-                FailsWith(kExhausted, "no space left for database file " +
-                                          (folder_ / "data/privatemail.sqlite")));
-    EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());
-    EXPECT_THAT(BuildStatus(), FailsWith(kExhausted, "privatemail.sqlite"));
-    EXPECT_THAT(Search(), IsOk());
-    LiftLimit();
-    EXPECT_THAT(writer.Write(Connect(), 10), IsOk());
-    EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());
-    EXPECT_THAT(BuildStatus(), IsOk());
-  }
-  daemon_->program().Signal(SIGKILL);
-  daemon_->program().Wait();
-  StartDaemon();
-  EXPECT_THAT(writer.Check(Stored()), ::testing::IsEmpty());
-  EXPECT_THAT(Search(), IsOk());
-}
-
 // Only keys for the whole daemon see paths in messages; the log shows them at every level.
 TEST_F(FullDisk, WriterAndCollectionAdminSeeNoPath) {
   daemon_ = std::make_unique<Daemon>(

@@ -1,17 +1,13 @@
 // A daemon that is killed at a random time loses nothing that it acknowledged.
 //
 // SIGKILL ends the daemon under concurrent writes and builds; every fourth time also while it
-// recovers, and on PostgreSQL every third time ends the database server. After each restart the
-// data is compared with what was acknowledged.
+// recovers. After each restart the data is compared with what was acknowledged.
 //
-// Unsynced writes survive these kills; store_power_loss_test.cc drops those of SQLite.
-#include <sys/stat.h>
-
+// Unsynced writes survive these kills; store_power_loss_test.cc drops them.
 #include <atomic>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <random>
 #include <set>
@@ -23,7 +19,6 @@
 #include "tests/e2e/service.h"
 #include "tests/e2e/writers.h"
 #include "tests/testing/matchers.h"
-#include "tests/testing/postgres_server.h"
 #include "tests/testing/wait_until.h"
 
 namespace privatemail::e2e {
@@ -32,22 +27,14 @@ namespace {
 using std::chrono::microseconds;
 using Stored = std::map<std::string, v1::Item>;
 
-constexpr int kKills = 10;  // of each store
-
-// PostgreSQL may still execute statements of the killed daemon.
-void WaitForNoClients(const std::string& conninfo) {
-  const std::string count =
-      "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> "
-      "pg_backend_pid()";
-  ASSERT_TRUE(WaitUntil([&] { return PostgresServer::Ask(conninfo, count) == "0"; }));
-}
+constexpr int kKills = 10;
 
 // Three writers upsert and delete, and a builder builds; all record what the server acknowledged.
 class Kill : public Service {
  protected:
   void Start() {
-    daemon_ = std::make_unique<Daemon>(folder_ / "data",
-                                       Join({"--insecure", "--log-level", "warning"}, flags_));
+    daemon_ =
+        std::make_unique<Daemon>(folder_ / "data", Command{"--insecure", "--log-level", "warning"});
     ASSERT_TRUE(daemon_->listening()) << daemon_->program().Wait().err;
   }
 
@@ -57,9 +44,8 @@ class Kill : public Service {
   }
 
   void KillDuringStart() {
-    const Program starting(Join(
-        {PRIVATEMAILD, "--data-dir", folder_ / "data", "--listen", "127.0.0.1:0", "--insecure"},
-        flags_));
+    const Program starting(
+        {PRIVATEMAILD, "--data-dir", folder_ / "data", "--listen", "127.0.0.1:0", "--insecure"});
     // The random time of the kill is what is tested.
     std::this_thread::sleep_for(microseconds(bits_() % 60'000));
     starting.Signal(SIGKILL);
@@ -83,15 +69,15 @@ class Kill : public Service {
     return built.status();
   }
 
-  // Runs all callers and calls `strike`, which ends their server, after a random time.
-  void WorkUntil(const std::function<void()>& strike) {
+  // Runs all callers and ends their server after a random time.
+  void WorkUntilKilled() {
     const AdminClient transport = Connect();
-    std::atomic<bool> struck = false;
+    std::atomic<bool> killed = false;
     std::vector<std::thread> threads;
     for (Writer& writer : writers_) {
       threads.emplace_back([&] {
         const absl::Status status = writer.WriteUntilFailure(transport);
-        EXPECT_TRUE(struck) << "failed before the strike: " << status;
+        EXPECT_TRUE(killed) << "failed before the kill: " << status;
       });
     }
     threads.emplace_back([&] {
@@ -99,10 +85,10 @@ class Kill : public Service {
         std::this_thread::sleep_for(microseconds(5'000));  // paces the load, is not a wait
       }
     });
-    // The random time of the strike is what is tested.
+    // The random time of the kill is what is tested.
     std::this_thread::sleep_for(microseconds(bits_() % 400'000));
-    struck = true;
-    strike();
+    killed = true;
+    End();
     for (std::thread& thread : threads) thread.join();
   }
 
@@ -169,7 +155,6 @@ class Kill : public Service {
   }
 
   std::mt19937 bits_{17};
-  Command flags_;
   std::vector<Writer> writers_;
   uint64_t acknowledged_version_ = 0;
 };
@@ -178,29 +163,7 @@ TEST_F(Kill, AcknowledgedWritesSurviveOnSqlite) {
   ASSERT_NO_FATAL_FAILURE(Prepare());
   for (int kill = 1; kill <= kKills && !HasFailure(); ++kill) {
     SCOPED_TRACE(kill);
-    WorkUntil([&] { End(); });
-    if (kill % 4 == 0) KillDuringStart();
-    ASSERT_NO_FATAL_FAILURE(Start());
-    Check();
-  }
-}
-
-TEST_F(Kill, AcknowledgedWritesSurviveOnPostgres) {
-  PostgresServer server;
-  const std::string conninfo = server.NewDatabase();
-  flags_ = {"--postgres-file", folder_.Write("conninfo", conninfo + "\n")};
-  ::chmod(flags_.back().c_str(), 0600);
-  ASSERT_NO_FATAL_FAILURE(Prepare());
-  for (int kill = 1; kill <= kKills && !HasFailure(); ++kill) {
-    SCOPED_TRACE(kill);
-    if (kill % 3 == 0) {
-      WorkUntil([&] { server.Kill(); });
-      End();
-      server.Start();
-    } else {
-      WorkUntil([&] { End(); });
-      ASSERT_NO_FATAL_FAILURE(WaitForNoClients(conninfo));
-    }
+    WorkUntilKilled();
     if (kill % 4 == 0) KillDuringStart();
     ASSERT_NO_FATAL_FAILURE(Start());
     Check();
