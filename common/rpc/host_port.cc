@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/base/status_macros.h"
 
 namespace privatemail {
 namespace {
@@ -59,6 +60,12 @@ absl::StatusOr<HostPort> ParseHostPort(absl::string_view flag, absl::string_view
   }
   address.host = std::string(host);
   return address;
+}
+
+absl::StatusOr<HostPort> ParseIpPort(absl::string_view flag, absl::string_view text) {
+  PM_ASSIGN_OR_RETURN(HostPort address, ParseHostPort(flag, text));
+  if (!ParseIpAddress(address.host).empty()) return address;
+  return absl::InvalidArgumentError(absl::StrCat(flag, " must be IP:PORT, but is '", text, "'"));
 }
 
 absl::StatusOr<std::set<std::string>> ParseIpAddresses(absl::string_view flag,

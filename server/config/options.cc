@@ -1,7 +1,12 @@
 #include "server/config/options.h"
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "common/rpc/host_port.h"
 
 namespace privatemail::server {
@@ -51,6 +56,29 @@ Problems CheckOptions(const DaemonOptions& options) {
     add("--insecure serves plaintext, which anyone on the way could read and change, so --listen "
         "must be a loopback address (127.0.0.1, ::1, localhost), but is '",
         options.listen, "'");
+  }
+  if (!options.http_listen.empty()) {
+    const absl::StatusOr<HostPort> http = ParseIpPort("--http-listen", options.http_listen);
+    problems.Add(http.status());
+    if (http.ok() && !IsLoopback(http->host) && options.trusted_proxies.empty()) {
+      add("--http-listen serves plaintext, which anyone on the way could read and change, so it "
+          "must be a loopback address, or --trusted-proxies must name who may connect, but it is '",
+          options.http_listen, "'");
+    }
+  }
+  for (const absl::string_view origin :
+       absl::StrSplit(options.allowed_origins, absl::ByAnyChar(", "), absl::SkipEmpty())) {
+    absl::string_view host = origin;
+    if ((absl::ConsumePrefix(&host, "https://") || absl::ConsumePrefix(&host, "http://")) &&
+        !host.empty() && absl::c_all_of(host, [](unsigned char c) {
+          return absl::ascii_islower(c) || absl::ascii_isdigit(c) || absl::StrContains(".-:[]", c);
+        })) {
+      continue;
+    }
+    add("--allowed-origins must be origins of web pages as browsers send them, separated by "
+        "commas, "
+        "such as https://example.org or http://localhost:8080, but has '",
+        origin, "'");
   }
   return problems;
 }

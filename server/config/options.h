@@ -47,6 +47,8 @@ struct DaemonOptions {
   std::string audit_log;  // empty: audit.jsonl in the data directory; "off": none
   int64_t audit_max_bytes = int64_t{256} << 20;  // at most twice that on disk; 0: no limit
   std::string http;                              // empty: none
+  std::string http_listen;                       // IP:PORT; empty: none
+  std::string allowed_origins;                   // of web pages, separated by commas
   double auto_build_share = .1;                  // of the embedded items; 0: never
   Limits limits;
 };
@@ -58,7 +60,7 @@ std::string AuditLogPath(const DaemonOptions& options);
 //   - no data directory
 //   - a certificate without its key, or the reverse
 //   - TLS settings or proxies together with insecure, or insecure on a non-loopback address
-//   - a malformed address
+//   - a malformed address or origin, or plain HTTP beyond loopback without proxies
 Problems CheckOptions(const DaemonOptions& options);
 
 }  // namespace privatemail::server

@@ -152,6 +152,13 @@ const std::vector<Setting>& Settings() {
       {"http", Of<&Options::http>, kRestart,
        "IP:PORT of /metrics, /livez and /readyz, without TLS or key; empty: none. Names "
        "collections."},
+      {"http_listen", Of<&Options::http_listen>, kRestart,
+       "IP:PORT of the RPCs over HTTP (docs/api.md), without TLS; empty: none. Beyond loopback "
+       "only "
+       "with trusted_proxies, and then only they may connect."},
+      {"allowed_origins", Of<&Options::allowed_origins>, kRestart,
+       "Origins of web pages, separated by commas, that may call over HTTP, such as "
+       "https://example.org; pages of all others are refused."},
       {"audit_log", Of<&Options::audit_log>, kRestart,
        "File of one JSON line a call, start, stop and reload; empty: audit.jsonl in the data "
        "directory; off: none. SIGHUP reopens it."},

@@ -11,9 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
+#include "common/rpc/host_port.h"
 #include "server/access/key_ring.h"
 #include "server/daemon/certificate.h"
-#include "server/daemon/http.h"
 #include "server/store/postgres/connection.h"
 
 namespace privatemail::server {
@@ -106,7 +106,7 @@ Problems CheckFiles(const DaemonOptions& options) {
     problems.Add(CheckKeys(options.data_directory));
   }
   if (!options.postgres_file.empty()) problems.Add(CheckPostgresFile(options.postgres_file));
-  if (!options.http.empty()) problems.Add(ParseHttpAddress(options.http).status());
+  if (!options.http.empty()) problems.Add(ParseIpPort("--http", options.http).status());
   if (!options.audit_log.empty() && options.audit_log != "off") {
     problems.Add(CheckAuditLog(options.audit_log));
   }

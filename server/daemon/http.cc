@@ -1,8 +1,6 @@
 #include "server/daemon/http.h"
 
-#include <arpa/inet.h>
 #include <civetweb.h>
-#include <netinet/in.h>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
@@ -30,20 +28,7 @@ Answer HandleRequest(const mg_request_info& request, const HttpServer::Pages& pa
   return pages.ready() ? Answer{200, "ok\n"} : Answer{503, "draining\n"};
 }
 
-bool IsIp(const std::string& host) {
-  in6_addr any;
-  return ::inet_pton(AF_INET, host.c_str(), &any) == 1 ||
-         ::inet_pton(AF_INET6, host.c_str(), &any) == 1;
-}
-
 }  // namespace
-
-absl::StatusOr<HostPort> ParseHttpAddress(absl::string_view address) {
-  PM_ASSIGN_OR_RETURN(HostPort where, ParseHostPort("--http", address));
-  if (IsIp(where.host)) return where;
-  return absl::InvalidArgumentError(
-      absl::StrCat("--http must name an IP address, but is '", address, "'"));
-}
 
 int HttpServer::Serve(mg_connection* connection) {
   const auto* http = static_cast<HttpServer*>(mg_get_user_data(mg_get_context(connection)));
@@ -67,7 +52,7 @@ void HttpServer::Stop::operator()(mg_context* server) const {
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(absl::string_view address,
                                                               Pages pages) {
-  PM_ASSIGN_OR_RETURN(HostPort where, ParseHttpAddress(address));
+  PM_ASSIGN_OR_RETURN(HostPort where, ParseIpPort("--http", address));
   // civetweb gives no reason for a failure.
   PM_RETURN_IF_ERROR(CheckCanListen({where}));
   auto http = std::unique_ptr<HttpServer>(new HttpServer(std::move(pages)));

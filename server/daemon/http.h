@@ -16,9 +16,6 @@ struct mg_context;
 
 namespace privatemail::server {
 
-// The address of --http. INVALID_ARGUMENT: not IP:PORT.
-absl::StatusOr<HostPort> ParseHttpAddress(absl::string_view address);
-
 // Serves GET and HEAD without TLS or key. Thread-safe; stops on destruction.
 //   /livez    200 while the process runs
 //   /readyz   200, or 503 while it drains; 200 also without the store, since searches still work

@@ -78,6 +78,9 @@ void PrintAnnouncement(const DaemonServer& server) {
   if (const std::string address = server.http_address(); !address.empty()) {
     std::printf("metrics and probes: http://%s/metrics, /livez, /readyz\n", address.c_str());
   }
+  if (const std::string address = server.gateway_address(); !address.empty()) {
+    std::printf("RPCs over HTTP: http://%s\n", address.c_str());
+  }
   std::printf("listening on %s\n", server.address().ToString().c_str());
   std::fflush(stdout);
 }

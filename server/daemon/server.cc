@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
@@ -111,9 +112,13 @@ absl::StatusOr<std::unique_ptr<Store>> OpenStore(const DaemonOptions& options,
 // Checks everything possible before the data directory is created: a first start that failed later
 // would leave an admin key that was never announced.
 absl::Status CheckBeforeCreating(const DaemonOptions& options, const HostPort& address) {
-  if (options.http.empty()) return CheckCanListen({address});
-  PM_ASSIGN_OR_RETURN(const HostPort http, ParseHttpAddress(options.http));
-  return CheckCanListen({address, http});
+  std::vector<HostPort> addresses = {address};
+  for (const auto& [flag, text] :
+       {std::pair("--http", options.http), std::pair("--http-listen", options.http_listen)}) {
+    if (text.empty()) continue;
+    PM_ASSIGN_OR_RETURN(addresses.emplace_back(), ParseIpPort(flag, text));
+  }
+  return CheckCanListen(addresses);
 }
 
 void LogRefresh(const absl::Status& status) {
@@ -259,6 +264,7 @@ absl::StatusOr<std::unique_ptr<DaemonServer>> DaemonServer::Start(const DaemonOp
         HttpServer::Start(options.http, {[&served] { return !served.health_.draining(); },
                                          [&served] { return served.metrics_.Text(); }}));
   }
+  PM_RETURN_IF_ERROR(daemon->ListenHttp(options));
   daemon->Audit("start");
   return daemon;
 }
@@ -279,14 +285,47 @@ absl::Status DaemonServer::Listen(const DaemonOptions& options) {
   return absl::OkStatus();
 }
 
+absl::Status DaemonServer::ListenHttp(const DaemonOptions& options) {
+  if (options.http_listen.empty()) return absl::OkStatus();
+  grpc::ServerBuilder builder;
+  SetArguments(options.limits, &builder);
+  builder.RegisterCallbackGenericService(dispatcher_.for_gateway());
+  gateway_server_ = builder.BuildAndStart();
+  if (gateway_server_ == nullptr) {
+    return absl::FailedPreconditionError("cannot serve RPCs over HTTP");
+  }
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);
+  PM_ASSIGN_OR_RETURN(
+      gateway_,
+      Gateway::Start({.address = *ParseIpPort("--http-listen", options.http_listen),
+                      .allowed_origins = absl::StrSplit(options.allowed_origins,
+                                                        absl::ByAnyChar(", "), absl::SkipEmpty()),
+                      .trusted_proxies =
+                          ParseIpAddresses("--trusted-proxies", options.trusted_proxies).value(),
+                      .max_message_bytes = options.limits.max_message_bytes},
+                     gateway_server_->InProcessChannel(arguments)));
+  return absl::OkStatus();
+}
+
 void DaemonServer::Drain(absl::Duration grace) {
   if (server_ == nullptr) return;
   health_.Drain();
-  // A store that hangs takes its time to be left, so that happens beside the calls.
-  const std::jthread leaving([this] { parts_.catalog->StopFollowing(); });
-  server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
-  server_->Wait();
-  server_.reset();
+  const absl::Time deadline = absl::Now() + grace;
+  {
+    // A store that hangs takes its time to be left, so that happens beside the calls.
+    const std::jthread leaving([this] { parts_.catalog->StopFollowing(); });
+    const std::jthread draining_gateway([this, deadline] {
+      if (gateway_ == nullptr) return;
+      gateway_->Drain(deadline);
+      gateway_server_->Shutdown(std::chrono::system_clock::now());  // cancels the rest
+      gateway_ = nullptr;
+      gateway_server_ = nullptr;
+    });
+    server_->Shutdown(absl::ToChronoTime(deadline));
+    server_->Wait();
+    server_.reset();
+  }
   Audit("stop");
 }
 

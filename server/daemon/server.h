@@ -18,6 +18,7 @@
 #include "server/access/audit_log.h"
 #include "server/access/key_ring.h"
 #include "server/config/options.h"
+#include "server/connect/gateway.h"
 #include "server/daemon/certificate.h"
 #include "server/daemon/http.h"
 #include "server/daemon/reloadable_tls.h"
@@ -60,6 +61,8 @@ class DaemonServer {
   const HostPort& address() const { return parts_.address; }  // with the actual port
   // IP:PORT of metrics and probes; empty: off.
   std::string http_address() const { return http_ == nullptr ? "" : http_->address(); }
+  // IP:PORT of the RPCs over HTTP; empty: off.
+  std::string gateway_address() const { return gateway_ == nullptr ? "" : gateway_->address(); }
   // File of the admin key that the first start created; empty if it is gone or keys are off.
   std::string admin_key_path() const;
   // Whether this start created it.
@@ -85,6 +88,7 @@ class DaemonServer {
 
   Maintenance::Hooks MaintenanceHooks();
   absl::Status Listen(const DaemonOptions& options);
+  absl::Status ListenHttp(const DaemonOptions& options);
   // Records an event of the daemon itself in the audit log.
   void Audit(absl::string_view event);
 
@@ -98,7 +102,9 @@ class DaemonServer {
   HealthService health_;
   Maintenance maintenance_;  // reports to the members above
   std::unique_ptr<grpc::Server> server_;
-  std::unique_ptr<HttpServer> http_;  // null: off
+  std::unique_ptr<grpc::Server> gateway_server_;  // has no port; null: off
+  std::unique_ptr<Gateway> gateway_;              // before it; null: off
+  std::unique_ptr<HttpServer> http_;              // null: off
 };
 
 RebuildOptions ToAutomaticBuildOptions(const DaemonOptions& options);

@@ -113,10 +113,11 @@ void ReportAuditFailure(const SharedByCalls& shared, const absl::Status& written
 
 }  // namespace
 
-Call::Call(const Method& method, Limits limits, grpc::GenericCallbackServerContext* context,
-           SharedByCalls* shared)
+Call::Call(const Method& method, Limits limits, CameBy came_by,
+           grpc::GenericCallbackServerContext* context, SharedByCalls* shared)
     : method_(method),
       limits_(std::move(limits)),
+      came_by_(came_by),
       context_(context),
       shared_(shared),
       parsed_(&shared->parsed),
@@ -124,7 +125,8 @@ Call::Call(const Method& method, Limits limits, grpc::GenericCallbackServerConte
       place_(&shared->arriving) {
   key_error_ = Authenticate();
   // A single message names the collection for the logs. Proxies let nobody send it without a key.
-  const bool needs_message = !method_.streams_requests && shared_->trusted_proxies.empty();
+  const bool needs_message =
+      !method_.streams_requests && shared_->trusted_proxies.empty() && came_by_ == CameBy::kNetwork;
   if (key_error_.ok() || IsOpen() || needs_message) {
     StartReading();
   } else {
@@ -141,9 +143,14 @@ void Call::OnReadDone(bool ok) {
 }
 
 void Call::OnWriteDone(bool ok) {
-  if (!operation_ended_.has_value()) return;  // the outcome, which nobody awaits
-  has_succeeded_ = ok;
-  operation_ended_->Notify();
+  if (operation_ended_.has_value()) {
+    has_succeeded_ = ok;
+    operation_ended_->Notify();
+  } else if (next_ == Next::kEndOfAnswer) {
+    SendEndOfAnswer();
+  } else if (next_ == Next::kStatus) {
+    Finish(grpc::Status::OK);
+  }
 }
 
 absl::Status Call::Begin(bool received, bool* continues) {
@@ -347,6 +354,7 @@ absl::Status Call::CheckAnswerSize(size_t bytes, absl::string_view remedy) const
 void Call::StartReading() {
   const auto start = [this] {
     Watch(&place_);
+    if (came_by_ == CameBy::kGateway && number_ == 0) StartSendInitialMetadata();
     StartRead(&bytes_);
   };
   // Probes wait for nobody, so that a busy server still answers them.
@@ -400,18 +408,35 @@ void Call::SendOutcome(absl::Status status) {
   Watch(/*message=*/nullptr);
   const bool operates = key_ != nullptr && key_->IsOperator();
   const grpc::Status outcome = ToGrpc(operates ? status : HideOperatorDetails(status));
+  const bool is_for_gateway = status.ok() && came_by_ == CameBy::kGateway;
   // gRPC may destroy the call before these return.
-  if (status.ok() && answer_.has_value()) {
+  if (is_for_gateway && answer_.has_value()) {
+    next_ = Next::kEndOfAnswer;
+    StartWrite(&*answer_);
+  } else if (is_for_gateway) {
+    SendEndOfAnswer();
+  } else if (status.ok() && answer_.has_value()) {
     StartWriteAndFinish(&*answer_, grpc::WriteOptions(), outcome);
   } else {
     Finish(outcome);
   }
 }
 
+void Call::SendEndOfAnswer() {
+  const grpc::Slice end(kEndOfAnswer.data(), kEndOfAnswer.size());
+  bytes_ = grpc::ByteBuffer(&end, 1);
+  next_ = Next::kStatus;
+  StartWrite(&bytes_);
+}
+
 std::string Call::Caller() const {
-  std::string peer = context_->peer();
   const auto& metadata = context_->client_metadata();
-  const auto forwarded = metadata.find("x-real-ip");
+  std::string peer = context_->peer();
+  if (came_by_ == CameBy::kGateway) {
+    const grpc::string_ref caller = metadata.find(kCallerMetadata)->second;
+    peer.assign(caller.data(), caller.size());
+  }
+  const auto forwarded = metadata.find(kForwardedMetadata);
   if (forwarded == metadata.end() || forwarded->second.empty() ||
       !shared_->trusted_proxies.contains(AddressIn(peer))) {
     return peer;

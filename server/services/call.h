@@ -68,6 +68,21 @@ struct SharedByCalls {
   ThreadPool thread_pool = {};  // last: its jobs use the members above
 };
 
+// The connection that a call came by.
+enum class CameBy {
+  kNetwork,
+  // server/connect, in this process: there is no flow control of a network, so that the call itself
+  // shows the gateway when it may take more memory.
+  //   - The initial metadata come once there is room for the message.
+  //   - After the answer comes kEndOfAnswer, for which the gateway asks once its caller has taken
+  //     the rest. Until then the call has its ticket and its memory.
+  //   - The metadata kCallerMetadata have the address of the caller.
+  kGateway,
+};
+inline constexpr absl::string_view kEndOfAnswer("\0", 1);  // no message has these bytes
+inline constexpr char kCallerMetadata[] = "gateway-caller";
+inline constexpr char kForwardedMetadata[] = "x-real-ip";
+
 // Reads the first message, authorises the caller, waits for a place, runs the handler, logs, and
 // sends the outcome. It is its own gRPC reactor and deletes itself once the caller has received the
 // outcome or is gone, so an answer that its caller does not take holds memory and a ticket but no
@@ -76,8 +91,8 @@ struct SharedByCalls {
 class Call final : public grpc::ServerGenericBidiReactor {
  public:
   // All but the limits must outlive the call.
-  Call(const Method& method, Limits limits, grpc::GenericCallbackServerContext* context,
-       SharedByCalls* shared);
+  Call(const Method& method, Limits limits, CameBy came_by,
+       grpc::GenericCallbackServerContext* context, SharedByCalls* shared);
 
   // Blocks until the next message of a stream. False: end of the stream or error, see StreamStatus.
   // Checks sizes as follows; gRPC's own parser would end a stream as if it were complete.
@@ -194,9 +209,11 @@ class Call final : public grpc::ServerGenericBidiReactor {
   std::string Caller() const;
   void Record(const absl::Status& status);
   void SendOutcome(absl::Status status);
+  void SendEndOfAnswer();
 
   const Method& method_;
   const Limits limits_;
+  const CameBy came_by_;
   grpc::GenericCallbackServerContext* const context_;
   SharedByCalls* const shared_;
   const Stopwatch running_;
@@ -215,6 +232,10 @@ class Call final : public grpc::ServerGenericBidiReactor {
   bool is_build_ = false;
   absl::Status stream_error_;
   std::optional<grpc::ByteBuffer> answer_;
+  // The operation after the write for the gateway that is under way. The end of an answer and the status
+  // are two operations, since gRPC's transport in a process does not hold a status for a message.
+  enum class Next { kNothing, kEndOfAnswer, kStatus };
+  Next next_ = Next::kNothing;
   std::optional<Admission::Ticket> ticket_;  // held until the answer is delivered
   ArrivingMessages::Place place_;          // until the message is parsed, or at once if it is short
   std::optional<IdleCalls::Watch> watch_;  // while the call waits for its caller

@@ -19,15 +19,15 @@ void Dispatcher::Add(Method method) {
   std::abort();
 }
 
-grpc::ServerGenericBidiReactor* Dispatcher::CreateReactor(
-    grpc::GenericCallbackServerContext* context) {
+grpc::ServerGenericBidiReactor* Dispatcher::CreateCall(
+    CameBy came_by, grpc::GenericCallbackServerContext* context) {
   const auto found = methods_.find(context->method());
   if (found == methods_.end()) return CallbackGenericService::CreateReactor(context);
   const Limits limits = [this] {
     const std::lock_guard<std::mutex> guard(mutex_);
     return limits_;
   }();
-  return new Call(found->second, limits, context, &shared_);
+  return new Call(found->second, limits, came_by, context, &shared_);
 }
 
 void Dispatcher::SetLimits(const Limits& limits) {

@@ -88,9 +88,29 @@ class Dispatcher final : public grpc::CallbackGenericService {
   void SetLimits(const Limits& limits);
 
   grpc::ServerGenericBidiReactor* CreateReactor(
-      grpc::GenericCallbackServerContext* context) override;
+      grpc::GenericCallbackServerContext* context) override {
+    return CreateCall(CameBy::kNetwork, context);
+  }
+
+  // The same RPCs, for a gRPC server without a port, which serves the gateway alone.
+  grpc::CallbackGenericService* for_gateway() { return &for_gateway_; }
 
  private:
+  class ForGateway final : public grpc::CallbackGenericService {
+   public:
+    explicit ForGateway(Dispatcher* dispatcher) : dispatcher_(dispatcher) {}
+    grpc::ServerGenericBidiReactor* CreateReactor(
+        grpc::GenericCallbackServerContext* context) override {
+      return dispatcher_->CreateCall(CameBy::kGateway, context);
+    }
+
+   private:
+    Dispatcher* const dispatcher_;
+  };
+
+  grpc::ServerGenericBidiReactor* CreateCall(CameBy came_by,
+                                             grpc::GenericCallbackServerContext* context);
+
   template <typename Answer>
   static absl::Status Fill(Call& call, absl::FunctionRef<absl::Status(Answer*)> handler) {
     google::protobuf::Arena arena;
@@ -106,6 +126,7 @@ class Dispatcher final : public grpc::CallbackGenericService {
   SharedByCalls shared_;
   std::mutex mutex_;  // guards limits_
   Limits limits_;
+  ForGateway for_gateway_{this};
 };
 
 }  // namespace privatemail::server

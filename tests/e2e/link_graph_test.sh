@@ -2,7 +2,7 @@
 # Checks the build graph and the includes:
 #   - the daemon contains no object, library or header of client/, and no OpenCV
 #   - no cycle of includes between folders
-#   - only RPC, services, daemon and transport include grpcpp; only server/mpi/ranks.cc and its watchdog.h include MPI
+#   - only RPC, services, connect, daemon and transport include grpcpp; only server/mpi/ranks.cc and its watchdog.h include MPI
 #   - programs with a network channel do not link seeded noise; the evaluation's module, which does, has no channel
 # usage: link_graph_test.sh SOURCE_FOLDER BUILD_FOLDER
 set -euo pipefail
@@ -16,7 +16,7 @@ if found=$(cd "$1" && grep -rnE '#include [<"](client/|privatemail/[a-z0-9_]+\.h
   printf 'these include the client and must not:\n%s\n' "$found"
   exit 1
 fi
-allowed='^(common/rpc|server/services|server/daemon|client/transport)/'
+allowed='^(common/rpc|server/services|server/connect|server/daemon|client/transport)/'
 if found=$(cd "$1" && grep -rlE '#include [<"]grpcpp' common client server | grep -vE "$allowed"); then
   printf 'these include grpcpp and must not:\n%s\n' "$found"
   exit 1

@@ -48,6 +48,30 @@ TEST(DaemonOptions, InsecureNeedsLoopbackAndNoTls) {
   EXPECT_THAT(CheckOptions(options).status(), IsOk());
 }
 
+TEST(DaemonOptions, PlainHttpIsForThisMachineOrProxies) {
+  DaemonOptions options = Minimal();
+  options.http_listen = "0.0.0.0:50054";
+  EXPECT_THAT(CheckOptions(options).status(), FailsWith(kInvalid, "--trusted-proxies"));
+  options.trusted_proxies = "192.0.2.1";
+  EXPECT_THAT(CheckOptions(options).status(), IsOk());
+  options.trusted_proxies.clear();
+  options.http_listen = "[::1]:0";
+  EXPECT_THAT(CheckOptions(options).status(), IsOk());
+  options.http_listen = "localhost:1";
+  EXPECT_THAT(CheckOptions(options).status(), FailsWith(kInvalid, "--http-listen must be IP:PORT"));
+}
+
+TEST(DaemonOptions, AllowedOriginsAreExact) {
+  DaemonOptions options = Minimal();
+  options.allowed_origins = "https://example.org, http://localhost:8080,http://[::1]:1";
+  EXPECT_THAT(CheckOptions(options).status(), IsOk());
+  for (const char* origin : {"*", "https://*.example.org", "example.org", "https://example.org/",
+                             "https://Example.org", "ftp://example.org", "https://", "null"}) {
+    options.allowed_origins = origin;
+    EXPECT_THAT(CheckOptions(options).status(), FailsWith(kInvalid, origin)) << origin;
+  }
+}
+
 TEST(DaemonOptions, TrustedProxiesAreAddresses) {
   DaemonOptions options = Minimal();
   options.trusted_proxies = "::ffff:10.0.0.1, ::1,";

@@ -163,6 +163,7 @@ TEST(Privatemaild, FailedListenCreatesNothing) {
   for (const Start& start : {Start{taken, {}, 1},
                              {"nowhere.invalid:1", {}, 1},
                              {"127.0.0.1:0", {"--http", taken}, 1},
+                             {"127.0.0.1:0", {"--http-listen", taken}, 1},
                              {"127.0.0.1:0", {"--http", "localhost:9464"}, 2}}) {
     e2e::Daemon daemon(directory / "data", start.flags, start.listen);
     EXPECT_EQ(daemon.program().Wait().exit_code, start.exit_code) << start.listen;

@@ -1,0 +1,143 @@
+#include "server/connect/gateway.h"
+
+#include <chrono>
+#include <future>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/connect/connection.h"
+#include "server/connect/exchange.h"
+
+namespace privatemail::server {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+class Gateway::Listener {
+ public:
+  Listener(Options options, std::shared_ptr<grpc::Channel> channel)
+      : shared_{.options = std::move(options), .stub = grpc::GenericStub(std::move(channel))} {
+    connections_.serve = [this](std::shared_ptr<Connection> connection) {
+      std::make_shared<Exchange>(std::move(connection), &shared_)->Start();
+    };
+  }
+
+  ~Listener() {
+    StopAccepting();
+    asio::post(shared_.io, [this] { intervals_left_ = 10; });
+    if (thread_.joinable()) thread_.join();
+  }
+
+  absl::Status Listen() {
+    const HostPort& address = shared_.options.address;
+    error_code error;
+    const asio::ip::tcp::endpoint endpoint(asio::ip::make_address(address.host, error),
+                                           static_cast<uint16_t>(address.port));
+    if (!error) acceptor_.open(endpoint.protocol(), error);
+    if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
+    if (!error) acceptor_.bind(endpoint, error);
+    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+    if (error) {
+      return absl::FailedPreconditionError(absl::StrCat("cannot listen on ", address.ToString(),
+                                                        " for --http-listen: ", error.message()));
+    }
+    address_ = HostPort{address.host, acceptor_.local_endpoint().port()}.ToString();
+    Accept();
+    Watch();
+    std::packaged_task<void()> serve([this] { shared_.io.run(); });
+    served_ = serve.get_future();
+    thread_ = std::thread(std::move(serve));
+    return absl::OkStatus();
+  }
+
+  void StopAccepting() {
+    asio::post(shared_.io, [this] {
+      connections_.accepting = false;
+      error_code ignored;
+      acceptor_.close(ignored);
+      while (!connections_.waiting.empty()) connections_.waiting.front()->Cut();
+    });
+  }
+
+  void Drain(absl::Time deadline) {
+    StopAccepting();
+    served_.wait_until(absl::ToChronoTime(deadline));
+  }
+
+  const std::string& address() const { return address_; }
+
+ private:
+  static constexpr std::chrono::milliseconds kInterval{100};
+
+  void Watch() {
+    if (!connections_.accepting && connections_.all.empty()) return;
+    Connection::CutClosed(connections_);
+    if (intervals_left_ && (*intervals_left_)-- <= 0) {
+      const std::list<Connection*> all = connections_.all;
+      for (Connection* connection : all) connection->Cut();
+    }
+    watch_.expires_after(kInterval);
+    watch_.async_wait([this](error_code /*error*/) { Watch(); });
+  }
+
+  void Accept() {
+    acceptor_.async_accept([this](error_code error, asio::ip::tcp::socket socket) {
+      if (!connections_.accepting) return;
+      if (error) {  // no free file
+        retry_.expires_after(kInterval);
+        return retry_.async_wait([this](error_code /*error*/) { Accept(); });
+      }
+      Welcome(std::move(socket));
+      Accept();
+    });
+  }
+
+  // Keys must not travel in the clear but to this machine or from a proxy.
+  bool MayConnect(const asio::ip::tcp::socket& socket) const {
+    error_code error;
+    asio::ip::address from = socket.remote_endpoint(error).address();
+    if (error) return false;
+    if (from.is_v6() && from.to_v6().is_v4_mapped()) {
+      from = asio::ip::make_address_v4(asio::ip::v4_mapped, from.to_v6());
+    }
+    const auto bytes = [](const auto& array) { return std::string(array.begin(), array.end()); };
+    return from.is_loopback() ||
+           shared_.options.trusted_proxies.contains(from.is_v4() ? bytes(from.to_v4().to_bytes())
+                                                                 : bytes(from.to_v6().to_bytes()));
+  }
+
+  void Welcome(asio::ip::tcp::socket socket) {
+    if (!MayConnect(socket)) return;
+    if (connections_.all.size() >= kMaxConnections) {
+      if (connections_.waiting.empty()) return;
+      connections_.waiting.front()->Cut();
+    }
+    std::make_shared<Connection>(std::move(socket), &connections_)->AwaitRequest();
+  }
+
+  Connections connections_;
+  SharedByExchanges shared_;
+  asio::ip::tcp::acceptor acceptor_{shared_.io};
+  asio::steady_timer retry_{shared_.io};
+  asio::steady_timer watch_{shared_.io};
+  std::optional<int> intervals_left_;  // until all connections are cut
+  std::string address_;
+  std::future<void> served_;
+  std::thread thread_;
+};
+
+Gateway::Gateway(std::unique_ptr<Listener> listener) : listener_(std::move(listener)) {}
+Gateway::~Gateway() = default;
+
+absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(Options options,
+                                                        std::shared_ptr<grpc::Channel> channel) {
+  auto listener = std::make_unique<Listener>(std::move(options), std::move(channel));
+  if (const absl::Status listening = listener->Listen(); !listening.ok()) return listening;
+  return std::unique_ptr<Gateway>(new Gateway(std::move(listener)));
+}
+
+std::string Gateway::address() const { return listener_->address(); }
+void Gateway::Drain(absl::Time deadline) { listener_->Drain(deadline); }
+
+}  // namespace privatemail::server
