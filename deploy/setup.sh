@@ -3,7 +3,7 @@
 # Runs as root or with sudo. Installs nothing if all packages are there.
 # usage: setup.sh [--build-only | --with-browser]
 #   --build-only    only the packages of the release preset: no tests, no fuzzers, no compiler cache
-#   --with-browser  also Chromium (0.4 GB) and npm, for the tests in a browser
+#   --with-browser  also Chromium (0.4 GB) and npm, for the tests in a browser and of JavaScript
 set -euo pipefail
 
 packages=(
@@ -11,7 +11,7 @@ packages=(
   libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler libabsl-dev
   libeigen3-dev libssl-dev libsqlite3-dev libboost-math-dev libboost-dev
   libcli11-dev nlohmann-json3-dev libtomlplusplus-dev
-  python3-dev pybind11-dev
+  python3-dev pybind11-dev python3-protobuf
   prometheus-cpp-dev libcivetweb-dev grpc-proto
   libpq-dev
   libfaiss-dev libopenblas-pthread-dev
@@ -26,7 +26,7 @@ case "$*" in
       postgresql
       libgtest-dev libgmock-dev libbenchmark-dev
       clang-14 libclang-rt-14-dev valgrind
-      python3 python3-numpy python3-scipy python3-sklearn python3-grpcio python3-protobuf openssl
+      python3 python3-numpy python3-scipy python3-sklearn python3-grpcio openssl
       python3-matplotlib python3-jinja2 python3-tqdm python3-pandas
       nginx-light libnginx-mod-stream
       mypy python3-nbclient python3-nbformat python3-ipykernel
@@ -34,7 +34,8 @@ case "$*" in
     )
     if [ "$*" = --with-browser ]; then
       packages+=(chromium)
-      command -v npm >/dev/null || packages+=(npm) # fetches axe-core, by tests/python/axe/package-lock.json
+      # npm fetches axe-core and the official Connect clients, by lock files; other packages of Node.js contain npm.
+      command -v npm >/dev/null || packages+=(nodejs npm)
     fi
     ;;
   *)
