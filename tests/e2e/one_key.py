@@ -8,8 +8,9 @@ many connections that say little, `-holds` sends messages that do not end with a
 header in empty parts, `-fields` a header of nothing but references. Attacks with a key, against a daemon of 16 places:
 `unread` takes no answer, `filters` asks for paths at random, `matches` for the most neighbours of every class,
 `creations` creates collections of many cells and does not wait for them, `uploads` never ends a message; `resets`,
-`headers`, `settings`, `parts` and `fields` are those of strangers after a first valid call. `strangers` and `keys`
-(the default) are all attacks of a kind, one after another, `mixed` is all at the same time.
+`headers`, `settings`, `parts` and `fields` are those of strangers after a first valid call. Over HTTP/1.1, beside callers
+of gRPC: `http-matches`, `http-uploads` and `http-unread` as above, `http-json` sends long messages in JSON. `strangers`
+and `keys` (the default) are all attacks of a kind, one after another, `mixed` is all at the same time.
 
 Each runs for SECONDS (default 8). CONFIGURATION is the folder of nginx's. Fails if a call of honest callers (one after
 another over new connections against strangers, eight searchers against keys) fails or takes much longer than without
@@ -26,7 +27,6 @@ import multiprocessing
 import os
 import random
 import re
-import shutil
 import signal
 import socket
 import ssl
@@ -37,13 +37,15 @@ import threading
 import time
 
 import grpc
+import nginx
 import numpy
 
 CLASSES, ANCHORS, ITEMS, DIM = 1000, 2000, 100_000, 16
 STRANGERS = {"stranger-resets": 16, "stranger-headers": 4, "stranger-settings": 4, "stranger-slow": 500,
              "stranger-holds": 32, "stranger-parts": 28, "stranger-fields": 15}
 KEYS = {"unread": 2, "filters": 16, "matches": 16, "creations": 4, "uploads": 32, "resets": 16, "headers": 4,
-        "settings": 4, "parts": 4, "fields": 4}
+        "settings": 4, "parts": 4, "fields": 4, "http-matches": 16, "http-uploads": 32, "http-unread": 48,
+        "http-json": 16}
 HONEST = {"lists": 1, "searches": 8}
 THREADS = {**STRANGERS, **KEYS, **HONEST}
 MAX_BYTES = 1.5e9
@@ -111,7 +113,7 @@ class Caller:
         self.lock, self.begun, self.outcomes = threading.Lock(), False, collections.Counter()
         self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self.tls.check_hostname, self.tls.verify_mode = False, ssl.CERT_NONE
-        self.tls.set_alpn_protocols(["h2"])
+        self.tls.set_alpn_protocols(["http/1.1" if name.startswith("http-") else "h2"])
         if name in KEYS or name == "searches":
             sys.path.insert(0, scene["folder"])
             # pylint: disable-next=import-outside-toplevel
@@ -225,6 +227,8 @@ class Caller:
             return lambda: self.flood(b"")
         if self.name in ("unread", "uploads"):
             return getattr(self, self.name)
+        if self.name.startswith("http-"):
+            return self.http_work()
         if self.name == "creations":
             request, create = self.creation(), self.caller("admin", COLLECTIONS + "CreateCollection", 2)
             return lambda: create(request)
@@ -234,10 +238,42 @@ class Caller:
                                     self.search("".join(random.choices("abcdefgh", k=8))))
         return lambda: self.flood(self.anchors(1), stream=3, path="/x", key=self.scene["keys"]["searcher"])
 
-    def connect(self, own_settings=b""):
+    def http_work(self):
+        anchors = self.retrieval.GetAnchorsRequest(collection="gallery", fingerprint=self.gallery.fingerprint)
+        anchors = message(anchors.SerializeToString())
+        values = b'{"collection":"gallery","release":{"values":[' + b"0.5," * 1_000_000 + b"1]}}"
+        method, kind, body, seconds = {
+            "http-matches": ("Retrieve", "proto", self.search(k=10_000), 0),
+            "http-uploads": ("Retrieve", "proto", bytes(60 << 20), 20),  # but for the last byte
+            "http-unread": ("GetAnchors", "connect+proto", anchors, 20),
+            "http-json": ("Retrieve", "json", values, 0)}[self.name]
+
+        def call():
+            with self.dial() as connection:
+                self.send(connection, (
+                    f"POST {RETRIEVAL}{method} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/{kind}\r\n"
+                    f"Content-Length: {len(body)}\r\nConnection: close\r\n"
+                    f"Authorization: Bearer {self.scene['keys']['searcher']}\r\n\r\n").encode())
+                self.send(connection, body[:-1] if self.name == "http-uploads" else body)
+                ended = min(self.until, time.time() + seconds)
+                while time.time() < ended and self.name != "http-unread" and self.receive(connection) is not None:
+                    pass
+                while self.name == "http-unread" and time.time() < ended:
+                    time.sleep(0.1)
+                if seconds == 0:
+                    status = connection.recv(1 << 16)[9:12].decode()
+                    while connection.recv(1 << 20):
+                        pass
+                    self.outcomes[status] += 1
+        return call
+
+    def dial(self):
         # Each attack has its own address, which may be refused afterwards.
         address = f"127.0.0.{self.scene['addresses'] + list(THREADS).index(self.name)}"
-        connection = self.tls.wrap_socket(socket.create_connection(("127.0.0.1", self.scene["port"]), 10, (address, 0)))
+        return self.tls.wrap_socket(socket.create_connection(("127.0.0.1", self.scene["port"]), 10, (address, 0)))
+
+    def connect(self, own_settings=b""):
+        connection = self.dial()
         connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(SETTINGS, 0, 0, own_settings))
         return connection
 
@@ -336,24 +372,19 @@ def p99(seconds):
     return seconds[int(0.99 * (len(seconds) - 1))] if seconds else math.inf
 
 
-def free_port():
-    with socket.socket() as any_port:
-        any_port.bind(("127.0.0.1", 0))
-        return any_port.getsockname()[1]
-
-
 class Service:
     """A daemon with nginx before it. With searchers, it has a collection of their items."""
 
     def __init__(self, arguments, folder, honest):
         self.folder, self.honest, data = folder, honest, os.path.join(folder, "data")
         limits = ["--max-concurrent", "16", "--drain-seconds", "1"] if honest == "searches" else []
-        self.daemon = subprocess.Popen([arguments.daemon, "--data-dir", data, "--listen", "127.0.0.1:0", *limits,
-                                        "--trusted-proxies", "127.0.0.1"],
+        self.daemon = subprocess.Popen([arguments.daemon, "--data-dir", data, "--listen", "127.0.0.1:0", "--http-listen",
+                                        "127.0.0.1:0", *limits, "--trusted-proxies", "127.0.0.1"],
                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        port = next(int(line.rsplit(":", 1)[1]) for line in self.daemon.stdout if line.startswith("listening on"))
-        self.port, certificate = free_port(), data + "/tls/server.crt"
-        self.start_nginx(arguments.configuration, data + "/tls/", port)
+        http_port, port = (next(int(line.rsplit(":", 1)[1]) for line in self.daemon.stdout if line.startswith(what))
+                           for what in ("RPCs over HTTP", "listening on"))
+        certificate = data + "/tls/server.crt"
+        self.nginx, self.port = nginx.start(arguments.configuration, folder, data + "/tls/", port, http_port)
         self.client = [arguments.client, "--server", f"127.0.0.1:{self.port}", "--key-file", data + "/admin.key",
                        "--ca", certificate]
         self.scene = {"folder": folder, "port": self.port, "certificate": certificate,
@@ -374,33 +405,6 @@ class Service:
         while honest == "lists" and (now := self.resident_bytes()) < last:
             last = now
             time.sleep(4)
-
-    def start_nginx(self, configuration, tls, daemon_port):
-        """With the configuration of deploy/nginx and the daemon's own certificate."""
-        prefix = os.path.join(self.folder, "nginx/")
-        os.makedirs(prefix + "privatemail")
-        for name, to in (("server.crt", "server.crt"), ("server.key", "server.key"), ("server.crt", "daemon.crt")):
-            shutil.copy(tls + name, prefix + "privatemail/" + to)
-        inner = free_port()
-        for name in ("nginx.conf", "connections.conf", "privatemail.conf"):
-            with open(os.path.join(configuration, name), encoding="utf-8") as file:
-                text = re.sub(r"\n *listen \[::\].*", "", file.read())
-            for old, new in (("listen 50051 ", f"listen 127.0.0.1:{self.port} "), (":50052", f":{daemon_port}"),
-                             ("/tmp/", prefix), (":50053", f":{inner}")):
-                text = text.replace(old, new)
-            with open(prefix + name, "w", encoding="utf-8") as file:
-                file.write(text)
-        self.nginx = subprocess.Popen(["nginx", "-p", prefix, "-c", prefix + "nginx.conf", "-g", "daemon off;"],
-                                      stderr=subprocess.DEVNULL, env={**os.environ, "MALLOC_MMAP_THRESHOLD_": "65536"})
-        until = time.time() + MAX_WAIT_SECONDS
-        while not os.path.exists(prefix + "nginx.pid") or not self.accepts():
-            if self.nginx.poll() is not None or time.time() > until:
-                raise RuntimeError("nginx does not start")
-            time.sleep(0.05)
-
-    def accepts(self):
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
     def fill(self, protos):
         files = [f"privatemail/v1/{name}.proto" for name in ("parameters", "retrieval", "collections", "snapshot")]
