@@ -11,6 +11,7 @@
 #include "client/audit/joint_pair.h"
 #include "client/privacy/accounting/guarantee_fields.h"
 #include "client/schemes/encrypted/encrypted_client.h"
+#include "client/schemes/encrypted/encrypted_messages.h"
 #include "client/schemes/encrypted/secret_key.h"
 #include "common/base/status_macros.h"
 #include "common/lattice/wire.h"
@@ -232,7 +233,7 @@ absl::StatusOr<std::vector<v1::EncryptedQuery>> PrepareEncryptedQueries(
   std::vector<v1::EncryptedQuery> queries;
   for (const Eigen::RowVectorXf& target : targets) {
     PM_ASSIGN_OR_RETURN(PreparedEncryptedQuery prepared, client.Prepare(target, session, bits));
-    queries.push_back(std::move(prepared.request));
+    queries.push_back(ToMessage(std::move(prepared.request)));
   }
   return queries;
 }

@@ -29,6 +29,7 @@
 #include "common/features/vector_file.h"
 #include "common/items/item_checks.h"
 #include "common/lattice/scores.h"
+#include "common/wire/proto_conversions.h"
 
 namespace privatemail::client::cli {
 namespace {
@@ -78,8 +79,8 @@ nlohmann::json FewestLeft(const std::vector<LedgerEntry>& entries, const client:
 // Searches by encrypted need no build.
 absl::StatusOr<PublicParameters> ReadParameters(const v1::GetCollectionResponse& collection) {
   if (!collection.parameters().with_encrypted()) return ReadBuiltCollection(collection);
-  PM_ASSIGN_OR_RETURN(const EncryptedClient client, EncryptedClient::Create(collection));
-  return client.parameters();
+  PM_RETURN_IF_ERROR(EncryptedClient::Create(collection).status());
+  return FromProto(collection.parameters());
 }
 
 std::string TypeOf(const std::string& path) {

@@ -2,13 +2,13 @@
 #ifndef PRIVATEMAIL_CLIENT_SCHEMES_MEMORY_BUDGET_H_
 #define PRIVATEMAIL_CLIENT_SCHEMES_MEMORY_BUDGET_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "common/base/field_error.h"
 
@@ -17,9 +17,10 @@ namespace privatemail::client {
 // RESOURCE_EXHAUSTED: the bytes of `what` exceed max_memory.
 inline absl::Status CheckMemory(double bytes, absl::string_view what, int64_t max_memory) {
   if (bytes <= static_cast<double>(max_memory)) return absl::OkStatus();
-  return FieldError(absl::StatusCode::kResourceExhausted, "max_memory",
-                    absl::StrFormat("at least %.0f bytes for %s", bytes, what),
-                    absl::StrCat(max_memory));
+  return FieldError(
+      absl::StatusCode::kResourceExhausted, "max_memory",
+      absl::StrCat("at least ", static_cast<int64_t>(std::min(bytes, 1e18)), " bytes for ", what),
+      absl::StrCat(max_memory));
 }
 
 // Counts bytes against ClientLimits::max_memory. Not thread-safe.

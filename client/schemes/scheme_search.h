@@ -19,20 +19,12 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "client/privacy/sampling/bit_source.h"
+#include "client/schemes/search_interval.h"
 #include "privatemail/ledger.h"
 #include "privatemail/search_request.h"
 #include "privatemail/search_result.h"
 
 namespace privatemail::client {
-
-// Measures what a search decrypts, ranks and shows once its answers are there. The server knows
-// these sizes, and may learn that there is a filter.
-struct SearchWork {
-  int64_t queries = 1;
-  int64_t blocks = 1;          // of 2,048 encrypted scores
-  int64_t payload_bytes = 0;   // that the matches could have at most, for every k
-  int64_t filtered_bytes = 0;  // that a filter reads, once and again for each of its conditions
-};
 
 // The whole answer to a message. value: what the scheme's Finish reads.
 struct SearchAnswer {

@@ -9,17 +9,9 @@
 #include <optional>
 
 #include "absl/status/status.h"
-#include "client/schemes/scheme_search.h"
+#include "client/schemes/search_interval.h"
 
 namespace privatemail::client {
-
-// Messages leave at multiples of this time after the last answer. It is 10 ms; for each query .5 ms
-// and .02 ms * log2(2 k) for each block, and a microsecond for each match, where k is the largest
-// number of matches that the rows allow: the server does not know k. Further 50 ms for each
-// megabyte of payloads that the matches could have, which are copied and parsed, and that a filter
-// reads. On an idle machine decryption, ranking and filters take a fraction of it for every order
-// of the scores.
-std::chrono::milliseconds SearchInterval(const SearchWork& work);
 
 // The first multiple of the interval after `arrived`, not 0, that is not before `now`: a message
 // that leaves then does not reveal how long it took to compute.

@@ -3,25 +3,33 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/field_error.h"
 #include "common/base/validate.h"
 
 namespace privatemail {
 
-// The JSON library's writer throws on anything but UTF-8. The ASCII check is a fast path for the
-// thousands of ids of an answer.
-bool IsUtf8(const std::string& text) {
-  if (std::all_of(text.begin(), text.end(), [](char c) { return absl::ascii_isascii(c); })) {
-    return true;
+bool IsUtf8(absl::string_view text) {
+  const auto* next = reinterpret_cast<const unsigned char*>(text.data());
+  const auto* const end = next + text.size();
+  while (next != end) {
+    const unsigned lead = *next++;
+    if (lead < 0x80) continue;
+    if (lead < 0xc2 || lead > 0xf4) return false;
+    // Bounds of the second byte exclude overlong forms, surrogates and what is beyond U+10FFFF.
+    unsigned low = 0x80, high = 0xbf;
+    if (lead == 0xe0) low = 0xa0;
+    if (lead == 0xed) high = 0x9f;
+    if (lead == 0xf0) low = 0x90;
+    if (lead == 0xf4) high = 0x8f;
+    for (int left = lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : 3; left > 0; --left) {
+      if (next == end || *next < low || *next > high) return false;
+      ++next;
+      low = 0x80;
+      high = 0xbf;
+    }
   }
-  try {
-    (void)nlohmann::json(text).dump();
-    return true;
-  } catch (const nlohmann::json::exception&) {
-    return false;
-  }
+  return true;
 }
 
 namespace {
@@ -84,20 +92,6 @@ absl::Status CheckPayload(const std::string& payload) {
   if (has_nul || !is_json) {
     return InvalidField("payload", absl::StrCat("must be empty or a JSON text, but its ",
                                                 payload.size(), " bytes are not JSON"));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckItemLabel(int32_t label, const PublicParameters& parameters) {
-  if (!parameters.HasClasses()) return absl::OkStatus();
-  if (label == kNoLabel) {
-    return InvalidField(
-        "label", absl::StrCat("must be one of the collection's ", parameters.slot_labels.size(),
-                              " classes (", parameters.slot_labels.front(), " to ",
-                              parameters.slot_labels.back(), "), but is missing"));
-  }
-  if (const auto slot = parameters.SlotOf(label); !slot.ok()) {
-    return absl::InvalidArgumentError(slot.status().message());
   }
   return absl::OkStatus();
 }

@@ -22,7 +22,7 @@ inline constexpr size_t kMaxItemIdBytes = 512;
 // Stands for the label of an item that has none, in memory and in stores.
 inline constexpr int32_t kNoLabel = std::numeric_limits<int32_t>::min();
 
-bool IsUtf8(const std::string& text);
+bool IsUtf8(absl::string_view text);
 
 // INVALID_ARGUMENT unless the id is 1 to kMaxItemIdBytes bytes of UTF-8.
 absl::Status CheckItemId(const std::string& id);

@@ -10,6 +10,7 @@
 
 #include "client/schemes/encrypted/encrypted_answer.h"
 #include "client/schemes/encrypted/encrypted_client.h"
+#include "client/schemes/encrypted/encrypted_messages.h"
 #include "client/seeded_bits/seeded_bits.h"
 #include "common/base/digests.h"
 #include "common/lattice/scores.h"
@@ -115,7 +116,7 @@ std::shared_ptr<const Block> BlockOf(const std::map<std::string, std::string>& b
 }
 
 void Rank(const EncryptedAnswer& answer, bool with_payloads) {
-  const std::string& digests = answer.header().table_digests();
+  const std::string& digests = answer.header().table_digests;
   RowTable::TableBlocks table;
   RowTable::PayloadBlocks payloads;
   for (size_t block = 0; block < digests.size() / kBlockDigestBytes; ++block) {
@@ -123,7 +124,7 @@ void Rank(const EncryptedAnswer& answer, bool with_payloads) {
     if (table.back() == nullptr) return;
     if (!with_payloads) continue;
     payloads.push_back(
-        BlockOf<PayloadBlock>(answer.payload_blocks(), answer.header().payload_digests(), block));
+        BlockOf<PayloadBlock>(answer.payload_blocks(), answer.header().payload_digests, block));
     if (payloads.back() == nullptr) return;
   }
   const auto rows = RowTable::Create(table, payloads);
@@ -152,18 +153,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace privatemail::client;
   if (size == 0) return 0;
   Input input(data, size);
-  v1::SearchEncryptedRequest request;
-  for (size_t query = 0; query < input.queries(); ++query) request.add_queries();
-  request.set_with_payloads(input.with_payloads());
-  EncryptedAnswer answer(request, kFuzzMemory);
+  EncryptedAnswer answer(input.queries(), input.with_payloads(), kFuzzMemory);
   for (v1::SearchEncryptedResponse& message : input.Messages()) {
-    const absl::Status added = answer.Add(std::move(message));
+    const uint64_t bytes = message.ByteSizeLong();
+    const absl::Status added = answer.Add(ToAnswerPart(std::move(message)), bytes);
     if (added.ok()) continue;
     Require(absl::IsDataLoss(added) || absl::IsResourceExhausted(added));
     return 0;
   }
-  if (!answer.CheckComplete().ok() || answer.header().keys_missing()) return 0;
-  const size_t blocks = answer.header().table_digests().size() / kBlockDigestBytes;
+  if (!answer.CheckComplete().ok() || answer.header().keys_missing) return 0;
+  const size_t blocks = answer.header().table_digests.size() / kBlockDigestBytes;
   Require(answer.scores().size() == input.queries());
   for (const std::string& scores : answer.scores()) {
     Require(scores.size() == blocks * lattice::kAnswerBytes);

@@ -53,10 +53,10 @@ class CacheOnDisk {
             (expected ? RowTableCache::Blocks{{digest, content}} : RowTableCache::Blocks()));
     Require(fs::exists(block) == expected);
 
-    v1::SearchEncryptedRequest request;
-    RowTables(cache_, kMemory).AddKnownBlocks(&request);
+    const auto cache = std::make_shared<RowTableCache>(state_.string(), "server", "uuid");
+    const KnownBlocks known = RowTables(cache, kMemory).Known(/*with_payloads=*/false);
     const bool parses = expected && TableBlock::Parse(content, kMemory).ok();
-    Require(request.known_blocks_size() == (parses ? 1 : 0));
+    Require(known.table.size() == (parses ? 1U : 0U));
 
     // Saving replaces the content and removes the block, which no table holds.
     for (const char name : {'1', '2'}) {
@@ -70,7 +70,7 @@ class CacheOnDisk {
   static constexpr int64_t kMemory = 1 << 20;
 
   const fs::path state_;
-  const RowTableCache cache_;
+  RowTableCache cache_;
   fs::path folder_;
 };
 

@@ -12,20 +12,10 @@
 #include "common/embedding/public_parameters.h"
 #include "privatemail/guarantee.h"
 #include "privatemail/ledger.h"
+#include "privatemail/match.h"
 #include "privatemail/search_request.h"
 
 namespace privatemail::client {
-
-struct Match {
-  std::string id;
-  int32_t label = 0;  // or kNoLabel (common/items/item_checks.h)
-  // encrypted, cells: between the vectors as the metric takes them. joint: in the coordinates of
-  // the server's embedding, which compare within one answer only.
-  double squared_distance = 0;
-  std::string payload = {};  // JSON text; empty unless requested
-  // encrypted: the cosine, or the inner product unless the metric is cosine.
-  std::optional<double> similarity = {};
-};
 
 // Bytes of the messages of a search. encrypted: of all targets together.
 struct SearchBytes {

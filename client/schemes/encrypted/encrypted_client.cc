@@ -8,15 +8,13 @@
 #include "absl/strings/str_cat.h"
 #include "client/schemes/encrypted/secret_key.h"
 #include "client/schemes/encrypted/secret_memory.h"
+#include "client/schemes/memory_budget.h"
 #include "common/base/digests.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
-#include "common/embedding/offered_schemes.h"
 #include "common/items/item_checks.h"
-#include "common/items/payload_filter.h"
 #include "common/lattice/scores.h"
-#include "common/wire/proto_conversions.h"
 
 namespace privatemail::client {
 namespace {
@@ -69,8 +67,7 @@ double RoundScore(int32_t score) {
 
 // The rows that may match, without a look at their scores.
 std::vector<uint32_t> EligibleRows(const RowTable& table, const EncryptedRanking& ranking) {
-  std::vector<uint32_t> rows =
-      ranking.rows == nullptr ? CandidateRows(table, std::nullopt) : *ranking.rows;
+  std::vector<uint32_t> rows = ranking.rows == nullptr ? CandidateRows(table) : *ranking.rows;
   if (ranking.label.has_value()) {
     std::erase_if(rows, [&](uint32_t row) {
       return table.blocks()[row / kDegree]->label(row % kDegree) != *ranking.label;
@@ -85,18 +82,35 @@ float NormOf(const RowTable& table, uint32_t row) {
 
 }  // namespace
 
-std::vector<uint32_t> CandidateRows(const RowTable& table,
-                                    const std::optional<PayloadFilter>& filter) {
+int64_t QueriesPerMessage(int64_t dimensions, int delta, int64_t rows) {
+  constexpr size_t kQueryBytes = size_t{16} << 20, kScoreBytes = size_t{64} << 20;
+  const size_t query = lattice::kSeedBytes + lattice::QueryChunkBytes(dimensions, delta);
+  const size_t scores =
+      static_cast<size_t>(std::max<int64_t>(1, lattice::CountBlocks(rows))) * lattice::kAnswerBytes;
+  return static_cast<int64_t>(
+      std::max<size_t>(1, std::min(kQueryBytes / query, kScoreBytes / scores)));
+}
+
+std::vector<uint32_t> CandidateRows(const RowTable& table, const MatchesFilter& filter) {
   std::vector<uint32_t> rows;
   for (size_t i = 0; i < table.blocks().size(); ++i) {
     const TableBlock& block = *table.blocks()[i];
     for (size_t row = 0; row < block.rows(); ++row) {
       if (block.id(row).empty()) continue;
-      if (filter.has_value() && !filter->Matches(std::string(table.payload(i, row)))) continue;
+      if (filter && !filter(std::string(table.payload(i, row)))) continue;
       rows.push_back(static_cast<uint32_t>(i * kDegree + row));
     }
   }
   return rows;
+}
+
+SearchWork RankingWork(const RowTable& table, int64_t targets, bool with_payloads) {
+  SearchWork work{.queries = targets, .blocks = std::ssize(table.blocks())};
+  if (with_payloads) {
+    work.payload_bytes =
+        targets * std::min(table.payload_bytes(), kMaxNeighbors * table.longest_payload());
+  }
+  return work;
 }
 
 EncryptedSession::EncryptedSession(int delta, std::unique_ptr<const SecretKey> secret,
@@ -116,25 +130,31 @@ absl::StatusOr<std::shared_ptr<const EncryptedSession>> EncryptedSession::Create
       delta, std::make_unique<const SecretKey>(std::move(secret)), std::move(keys)));
 }
 
-absl::StatusOr<EncryptedClient> EncryptedClient::Create(
-    const v1::GetCollectionResponse& collection) {
-  absl::StatusOr<PublicParameters> parameters = FromProto(collection.parameters());
-  if (!parameters.ok()) {
-    return absl::DataLossError(absl::StrCat("public parameters of collection ", collection.name(),
-                                            ": ", parameters.status().message()));
-  }
-  PM_RETURN_IF_ERROR(CheckFingerprint(Fingerprint(*parameters), collection.fingerprint()));
-  PM_RETURN_IF_ERROR(CheckHasEncrypted(collection.name(), *parameters));
-  if (parameters->feature_dim == 0 || collection.encrypted().rows() == 0) {
+absl::StatusOr<EncryptedClient> EncryptedClient::Create(EncryptedCollection collection) {
+  if (collection.dimensions == 0 || collection.rows == 0) {
     return absl::FailedPreconditionError(
-        absl::StrCat("collection ", collection.name(), " has no items yet"));
+        absl::StrCat("collection ", collection.name, " has no items yet"));
   }
-  const uint32_t delta = collection.encrypted().delta();
-  if (!lattice::IsDelta(delta)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "delta of collection ", collection.name(), " must be 32, 64, 128 or 256, but is ", delta));
+  if (!lattice::IsDelta(collection.delta)) {
+    return absl::FailedPreconditionError(absl::StrCat("delta of collection ", collection.name,
+                                                      " must be 32, 64, 128 or 256, but is ",
+                                                      collection.delta));
   }
-  return EncryptedClient(*std::move(parameters), static_cast<int>(delta));
+  return EncryptedClient(std::move(collection));
+}
+
+int64_t EncryptedClient::queries_per_message() const {
+  return QueriesPerMessage(collection_.dimensions, delta(), static_cast<int64_t>(collection_.rows));
+}
+
+absl::Status EncryptedClient::CheckAnswerMemory(size_t targets, bool with_payloads,
+                                                int64_t max_memory) const {
+  const auto rows = static_cast<double>(collection_.rows);
+  const double bytes = static_cast<double>(targets) * (rows / kDegree + 1) *
+                           static_cast<double>(lattice::kAnswerBytes) +
+                       static_cast<double>(collection_.table_bytes) +
+                       (with_payloads ? static_cast<double>(collection_.payload_bytes) : 0);
+  return CheckMemory(bytes, absl::StrCat(targets, " targets"), max_memory);
 }
 
 absl::Status EncryptedClient::CheckRanking(const EncryptedRanking& ranking) const {
@@ -150,28 +170,28 @@ absl::Status EncryptedClient::CheckRanking(const EncryptedRanking& ranking) cons
 absl::StatusOr<PreparedEncryptedQuery> EncryptedClient::Prepare(
     const Eigen::RowVectorXf& features, std::shared_ptr<const EncryptedSession> session,
     BitSource& bits) const {
-  if (session->delta() != delta_) {
+  if (session->delta() != delta()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("delta of the session must be ", delta_, ", but is ", session->delta()));
+        absl::StrCat("delta of the session must be ", delta(), ", but is ", session->delta()));
   }
-  PM_RETURN_IF_ERROR(CheckColumns("query", parameters_.feature_dim, features.size()));
+  PM_RETURN_IF_ERROR(CheckColumns("query", collection_.dimensions, features.size()));
   PM_RETURN_IF_ERROR(
-      CheckHasSimilarity("query", parameters_.metric, features.data(), features.size()));
+      CheckHasSimilarity("query", collection_.metric, features.data(), features.size()));
   // No float is so large or small that the square of a double overflows or is subnormal.
   const double norm = std::sqrt(features.cast<double>().squaredNorm());
-  const double scale = norm > 0 ? QueryScale(delta_) / norm : 0;
-  const int64_t chunks = lattice::CountChunks(features.size(), delta_);
+  const double scale = norm > 0 ? QueryScale(delta()) / norm : 0;
+  const int64_t chunks = lattice::CountChunks(features.size(), delta());
   PM_ASSIGN_OR_RETURN(const auto messages,
                       SecretArray<int64_t>::Allocate(static_cast<size_t>(chunks * kDegree)));
   // Coordinate i of a chunk is the coefficient of X^-i, which is -X^(N - i) for i > 0.
   for (int64_t i = 0; i < features.size(); ++i) {
-    const int64_t place = i % delta_;
+    const int64_t place = i % delta();
     // llrint rounds without a branch, unlike other functions.
     const int64_t value = std::llrint(features[i] * scale);
-    messages[static_cast<size_t>(i / delta_ * kDegree + (kDegree - place) % kDegree)] =
+    messages[static_cast<size_t>(i / delta() * kDegree + (kDegree - place) % kDegree)] =
         place == 0 ? value : -value;
   }
-  PM_ASSIGN_OR_RETURN(v1::EncryptedQuery request, session->secret_->EncryptQuery(messages, bits));
+  PM_ASSIGN_OR_RETURN(EncryptedQuery request, session->secret_->EncryptQuery(messages, bits));
   return PreparedEncryptedQuery{std::move(request), EncryptedState(std::move(session), norm)};
 }
 
@@ -189,7 +209,7 @@ absl::StatusOr<std::vector<Match>> EncryptedClient::Finish(EncryptedState state,
   PM_ASSIGN_OR_RETURN(const auto decrypted, state.session_->secret_->Decrypt(scores));
   const std::vector<uint32_t> eligible = EligibleRows(table, ranking);
   PM_ASSIGN_OR_RETURN(const auto candidates, SecretArray<Candidate>::Allocate(eligible.size()));
-  const Order order(parameters_.metric, state.target_norm_);
+  const Order order(collection_.metric, state.target_norm_);
   for (size_t i = 0; i < eligible.size(); ++i) {
     const uint32_t row = eligible[i];
     candidates[i] = {order.Of(ScoreOf(decrypted[row]), NormOf(table, row)), row, decrypted[row]};

@@ -14,9 +14,11 @@
 #define PRIVATEMAIL_CLIENT_SCHEMES_ENCRYPTED_ENCRYPTED_CLIENT_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -24,17 +26,34 @@
 #include "absl/strings/string_view.h"
 #include "client/privacy/sampling/bit_source.h"
 #include "client/schemes/encrypted/row_table.h"
+#include "client/schemes/encrypted/secret_key.h"
+#include "client/schemes/search_interval.h"
 #include "common/base/matrix.h"
 #include "common/embedding/public_parameters.h"
-#include "common/items/payload_filter.h"
-#include "privatemail/guarantee.h"
-#include "privatemail/search_result.h"
-#include "privatemail/v1/encrypted.pb.h"
-#include "privatemail/v1/retrieval.pb.h"
+#include "privatemail/match.h"
+
+namespace privatemail::v1 {
+class GetCollectionResponse;
+}
 
 namespace privatemail::client {
 
-class SecretKey;
+// What this scheme needs of a collection's description. Public; the server chose it.
+struct EncryptedCollection {
+  std::string name, uuid, fingerprint;
+  int64_t dimensions = 0;
+  Metric metric = Metric::kCosine;
+  int64_t delta = 0;                                      // dimensions of a chunk of a query
+  uint64_t rows = 0, table_bytes = 0, payload_bytes = 0;  // of v1.EncryptedStatus
+};
+// FAILED_PRECONDITION: the collection does not offer this scheme; the fingerprint does not match
+// the parameters. DATA_LOSS: the parameters are malformed.
+absl::StatusOr<EncryptedCollection> ReadEncryptedCollection(
+    const v1::GetCollectionResponse& collection);
+
+// The number of queries that share a message, by public sizes: at most 16 MiB of queries and 64 MiB
+// of scores.
+int64_t QueriesPerMessage(int64_t dimensions, int delta, int64_t rows);
 
 // One secret key with its evaluation keys, for chunks of `delta` dimensions. Held by the client;
 // private. The secret stays in memory, is wiped, and is refused in a forked process. Immutable,
@@ -78,14 +97,19 @@ class EncryptedState {
 };
 
 struct PreparedEncryptedQuery {
-  v1::EncryptedQuery request;  // all that leaves the machine of the target
+  EncryptedQuery request;  // all that leaves the machine of the target
   EncryptedState state;
 };
 
+// Whether a payload may match. Takes the same time for every payload of a size.
+using MatchesFilter = std::function<bool(const std::string& payload)>;
+
 // The rows of a table that hold an item and, if there is a filter, a payload that matches it. The
 // table then has payloads. They are the same for all targets of an answer.
-std::vector<uint32_t> CandidateRows(const RowTable& table,
-                                    const std::optional<PayloadFilter>& filter);
+std::vector<uint32_t> CandidateRows(const RowTable& table, const MatchesFilter& filter = nullptr);
+
+// The work of decrypting and ranking an answer of one message to so many targets.
+SearchWork RankingWork(const RowTable& table, int64_t targets, bool with_payloads);
 
 // How rows are ranked on this machine. The server sees nothing of it but whether payloads are
 // fetched, of all items: with_payloads and a filter need them.
@@ -100,14 +124,17 @@ struct EncryptedRanking {
 // only while Finish runs. Immutable, thread-safe, no network.
 class EncryptedClient {
  public:
-  // collection: response of GetCollection.
-  // FAILED_PRECONDITION: it does not offer this scheme or has no items yet; the fingerprint does
-  //   not match the parameters; it names another delta than those of lattice::kDeltas.
-  // DATA_LOSS: the parameters are malformed.
+  // FAILED_PRECONDITION: the collection has no items yet, or names another delta than those of
+  // lattice::kDeltas; or an error of ReadEncryptedCollection.
+  static absl::StatusOr<EncryptedClient> Create(EncryptedCollection collection);
   static absl::StatusOr<EncryptedClient> Create(const v1::GetCollectionResponse& collection);
 
-  const PublicParameters& parameters() const { return parameters_; }
-  int delta() const { return delta_; }
+  const EncryptedCollection& collection() const { return collection_; }
+  int delta() const { return static_cast<int>(collection_.delta); }
+  int64_t queries_per_message() const;
+
+  // RESOURCE_EXHAUSTED: answers to so many targets take more than max_memory.
+  absl::Status CheckAnswerMemory(size_t targets, bool with_payloads, int64_t max_memory) const;
 
   // INVALID_ARGUMENT: k or the label.
   absl::Status CheckRanking(const EncryptedRanking& ranking) const;
@@ -132,11 +159,9 @@ class EncryptedClient {
                                             const EncryptedRanking& ranking) const;
 
  private:
-  EncryptedClient(PublicParameters parameters, int delta)
-      : parameters_(std::move(parameters)), delta_(delta) {}
+  explicit EncryptedClient(EncryptedCollection collection) : collection_(std::move(collection)) {}
 
-  PublicParameters parameters_;
-  int delta_;
+  EncryptedCollection collection_;
 };
 
 }  // namespace privatemail::client

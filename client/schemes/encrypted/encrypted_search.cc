@@ -4,10 +4,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/schemes/memory_budget.h"
+#include "client/schemes/encrypted/encrypted_messages.h"
 #include "client/schemes/request_checks.h"
 #include "common/base/status_macros.h"
-#include "common/lattice/scores.h"
 
 namespace privatemail::client {
 namespace {
@@ -17,50 +16,28 @@ struct EncryptedSearchState : SearchState {
   std::vector<EncryptedState> queries;
 };
 
-absl::Status CheckAnswerMemory(const SearchRequest& request, const v1::EncryptedStatus& status,
-                               bool with_payloads, int64_t max_memory) {
-  const auto rows = static_cast<double>(status.rows());
-  const double bytes = static_cast<double>(request.targets.size()) * (rows / lattice::kDegree + 1) *
-                           static_cast<double>(lattice::kAnswerBytes) +
-                       static_cast<double>(status.table_bytes()) +
-                       (with_payloads ? static_cast<double>(status.payload_bytes()) : 0);
-  return CheckMemory(bytes, absl::StrCat(request.targets.size(), " targets"), max_memory);
-}
-
 }  // namespace
 
-int64_t QueriesPerMessage(int64_t dimensions, int delta, int64_t rows) {
-  constexpr size_t kQueryBytes = size_t{16} << 20, kScoreBytes = size_t{64} << 20;
-  const size_t query = lattice::kSeedBytes + lattice::QueryChunkBytes(dimensions, delta);
-  const size_t scores =
-      static_cast<size_t>(std::max<int64_t>(1, lattice::CountBlocks(rows))) * lattice::kAnswerBytes;
-  return static_cast<int64_t>(
-      std::max<size_t>(1, std::min(kQueryBytes / query, kScoreBytes / scores)));
-}
-
 absl::StatusOr<std::unique_ptr<SchemeSearch>> EncryptedSearch::Create(
-    const v1::GetCollectionResponse& collection, EncryptedClient client,
-    std::shared_ptr<const EncryptedSession> session, const SearchRequest& request,
-    const ClientLimits& limits, AddKnownBlocks add_known_blocks) {
+    EncryptedClient client, std::shared_ptr<const EncryptedSession> session,
+    const SearchRequest& request, const ClientLimits& limits, AddKnownBlocks add_known_blocks) {
   std::unique_ptr<EncryptedSearch> search(new EncryptedSearch(
       std::move(client), std::move(session), request, limits, std::move(add_known_blocks)));
-  const PublicParameters& parameters = search->client_.parameters();
+  const EncryptedCollection& collection = search->client_.collection();
   EncryptedRanking& ranking = search->ranking_;
   ranking = {.k = request.k, .with_payloads = request.with_payloads.value_or(false)};
   if (!request.filter.empty()) {
     PM_ASSIGN_OR_RETURN(search->filter_, PayloadFilter::Parse(request.filter));
   }
-  PM_RETURN_IF_ERROR(CheckTargets(request, parameters.feature_dim, parameters.metric));
+  PM_RETURN_IF_ERROR(CheckTargets(request, collection.dimensions, collection.metric));
   for (const SearchTarget& target : request.targets) {
     EncryptedRanking own{.k = request.k, .label = target.label};
     PM_RETURN_IF_ERROR(search->client_.CheckRanking(own));
   }
   const bool with_payloads = ranking.with_payloads || search->filter_.has_value();
   PM_RETURN_IF_ERROR(
-      CheckAnswerMemory(request, collection.encrypted(), with_payloads, limits.max_memory));
-  search->expectation_.targets_per_message =
-      QueriesPerMessage(parameters.feature_dim, search->client_.delta(),
-                        static_cast<int64_t>(collection.encrypted().rows()));
+      search->client_.CheckAnswerMemory(request.targets.size(), with_payloads, limits.max_memory));
+  search->expectation_.targets_per_message = search->client_.queries_per_message();
   return search;
 }
 
@@ -68,7 +45,7 @@ absl::StatusOr<PreparedSearch> EncryptedSearch::Prepare(size_t first, size_t cou
                                                         const ChargeFunction&, BitSource& bits) {
   auto message = std::make_unique<v1::SearchEncryptedRequest>();
   message->set_collection(request_.collection);
-  message->set_fingerprint(Fingerprint(client_.parameters()));
+  message->set_fingerprint(client_.collection().fingerprint);
   message->set_delta(static_cast<uint32_t>(session_->delta()));
   message->set_keys_digest(session_->keys_digest());
   message->set_with_payloads(ranking_.with_payloads || filter_.has_value());
@@ -78,7 +55,7 @@ absl::StatusOr<PreparedSearch> EncryptedSearch::Prepare(size_t first, size_t cou
   for (size_t i = first; i < first + count; ++i) {
     PM_ASSIGN_OR_RETURN(PreparedEncryptedQuery query,
                         client_.Prepare(request_.targets[i].features, session_, bits));
-    *message->add_queries() = std::move(query.request);
+    *message->add_queries() = ToMessage(std::move(query.request));
     state->queries.push_back(std::move(query.state));
   }
   return PreparedSearch{.message = std::move(message), .state = std::move(state)};
@@ -87,11 +64,7 @@ absl::StatusOr<PreparedSearch> EncryptedSearch::Prepare(size_t first, size_t cou
 SearchWork EncryptedSearch::WorkOf(const SearchAnswer& answer) const {
   const RowTable& table = std::any_cast<const EncryptedExchange&>(answer.value).table;
   const auto targets = std::ssize(request_.targets);
-  SearchWork work{.queries = targets, .blocks = std::ssize(table.blocks())};
-  if (ranking_.with_payloads) {
-    work.payload_bytes =
-        targets * std::min(table.payload_bytes(), kMaxNeighbors * table.longest_payload());
-  }
+  SearchWork work = RankingWork(table, targets, ranking_.with_payloads);
   if (filter_.has_value()) {
     work.filtered_bytes = CountMessages() * table.payload_bytes() * (1 + filter_->conditions());
   }
@@ -108,7 +81,10 @@ absl::Status EncryptedSearch::Finish(PreparedSearch prepared, const SearchAnswer
         std::vector<int64_t>(static_cast<size_t>(request_.k), table.longest_payload()), request_.k,
         request_.targets.size(), limits_.max_memory));
   }
-  const std::vector<uint32_t> rows = CandidateRows(table, filter_);
+  const std::vector<uint32_t> rows = CandidateRows(
+      table, filter_.has_value()
+                 ? [this](const std::string& payload) { return filter_->Matches(payload); }
+                 : MatchesFilter());
   for (size_t i = 0; i < results.size(); ++i) {
     EncryptedRanking ranking = ranking_;
     ranking.rows = &rows;
@@ -117,8 +93,8 @@ absl::Status EncryptedSearch::Finish(PreparedSearch prepared, const SearchAnswer
                                                            encrypted.scores()[i], table, ranking));
     results[i].encryption.emplace();
     results[i].encrypted = {.delta = client_.delta(),
-                            .items = encrypted.header().items(),
-                            .items_version = encrypted.header().items_version()};
+                            .items = encrypted.header().items,
+                            .items_version = encrypted.header().items_version};
   }
   return absl::OkStatus();
 }

@@ -16,14 +16,11 @@
 #include "client/schemes/encrypted/encrypted_client.h"
 #include "client/schemes/encrypted/row_table.h"
 #include "client/schemes/scheme_search.h"
+#include "common/items/payload_filter.h"
 #include "privatemail/client_limits.h"
 #include "privatemail/v1/encrypted.pb.h"
 
 namespace privatemail::client {
-
-// The number of queries that share a message, by public sizes: at most 16 MiB of queries and 64 MiB
-// of scores.
-int64_t QueriesPerMessage(int64_t dimensions, int delta, int64_t rows);
 
 // The answer to a message, and the row table of the same version.
 struct EncryptedExchange {
@@ -41,9 +38,8 @@ class EncryptedSearch : public SchemeSearch {
   // INVALID_ARGUMENT naming the field: out of range.
   // RESOURCE_EXHAUSTED: the answers take more than limits.max_memory.
   static absl::StatusOr<std::unique_ptr<SchemeSearch>> Create(
-      const v1::GetCollectionResponse& collection, EncryptedClient client,
-      std::shared_ptr<const EncryptedSession> session, const SearchRequest& request,
-      const ClientLimits& limits, AddKnownBlocks add_known_blocks);
+      EncryptedClient client, std::shared_ptr<const EncryptedSession> session,
+      const SearchRequest& request, const ClientLimits& limits, AddKnownBlocks add_known_blocks);
 
   // Charges nothing.
   absl::StatusOr<PreparedSearch> Prepare(size_t first, size_t count, const ChargeFunction& charge,

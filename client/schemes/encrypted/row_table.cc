@@ -1,11 +1,10 @@
 #include "client/schemes/encrypted/row_table.h"
 
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
-#include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,95 +12,119 @@
 #include "common/base/status_macros.h"
 #include "common/items/item_checks.h"
 #include "common/lattice/scores.h"
-#include "common/wire/message_memory.h"
-#include "privatemail/v1/encrypted.pb.h"
+#include "common/wire/wire_format.h"
 
 namespace privatemail::client {
 namespace {
 
-constexpr int kBlockRows = lattice::kDegree;
+constexpr size_t kBlockRows = lattice::kDegree;
 
-template <typename Message>
-absl::StatusOr<Message> ParseWithin(absl::string_view content, int64_t max_memory) {
-  google::protobuf::io::ArrayInputStream stream(content.data(), static_cast<int>(content.size()));
-  const std::optional<int64_t> memory = MessageMemory(*Message::descriptor(), &stream);
-  PM_RETURN_IF_ERROR(
-      CheckMemory(static_cast<double>(memory.value_or(0)), "a block of rows", max_memory));
-  Message message;
-  if (memory.has_value() &&
-      message.ParseFromArray(content.data(), static_cast<int>(content.size()))) {
-    return message;
-  }
+absl::Status Malformed(const char* message) {
   return absl::DataLossError(
-      absl::StrCat("content must be a ", Message::descriptor()->full_name(), ", but is not"));
+      absl::StrCat("content must be a privatemail.v1.", message, ", but is not"));
+}
+
+absl::Status CheckBlockMemory(absl::string_view content, int64_t max_memory) {
+  constexpr size_t kRowBytes = 32;  // of a row's numbers
+  return CheckMemory(static_cast<double>(content.size() + kBlockRows * kRowBytes),
+                     "a block of rows", max_memory);
 }
 
 // name: of the field.
-absl::Status CheckCount(const char* name, int count, int rows, bool optional) {
+absl::Status CheckCount(const char* name, size_t count, size_t rows, bool optional) {
   if (count == rows || (optional && count == 0)) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(name, " must have ", optional ? "no entry or " : "", rows,
                                           " entries, one for each row, but have ", count));
 }
 
-absl::Status CheckRows(int rows, int least) {
+absl::Status CheckRows(size_t rows, size_t least) {
   if (rows >= least && rows <= kBlockRows) return absl::OkStatus();
   return absl::DataLossError(
       absl::StrCat("rows must be between ", least, " and ", kBlockRows, ", but are ", rows));
 }
 
-absl::Status InRow(int row, absl::string_view message) {
+absl::Status InRow(size_t row, absl::string_view message) {
   return absl::DataLossError(absl::StrCat("row ", row, ": ", message));
 }
 
 }  // namespace
 
+// Rows beyond those of a block are counted, not kept.
 absl::StatusOr<std::shared_ptr<const TableBlock>> TableBlock::Parse(absl::string_view content,
                                                                     int64_t max_memory) {
-  PM_ASSIGN_OR_RETURN(const auto message, ParseWithin<v1::RowTableBlock>(content, max_memory));
-  const int rows = message.ids_size();
-  PM_RETURN_IF_ERROR(CheckRows(rows, 1));
-  PM_RETURN_IF_ERROR(CheckCount("norms", message.norms_size(), rows, /*optional=*/false));
-  PM_RETURN_IF_ERROR(CheckCount("labels", message.labels_size(), rows, /*optional=*/true));
+  PM_RETURN_IF_ERROR(CheckBlockMemory(content, max_memory));
   auto block = std::make_shared<TableBlock>();
-  for (int row = 0; row < rows; ++row) {
-    if (!IsUtf8(message.ids(row))) return InRow(row, "id is not UTF-8");
-    // Ranking copies and compares ids, so their lengths bound its time.
-    if (message.ids(row).size() > kMaxItemIdBytes) {
-      return InRow(row, absl::StrCat("id must have at most ", kMaxItemIdBytes, " bytes, but has ",
-                                     message.ids(row).size()));
+  size_t ids = 0, norms = 0, labels = 0;
+  absl::Status wrong_id;
+  std::vector<int64_t> sent;  // of labels from 0 on plus one, so that 0 means none
+  WireReader message(content);
+  while (message.Next()) {
+    if (message.Is(1, WireReader::kBytes)) {
+      const absl::string_view id = message.bytes();
+      if (wrong_id.ok() && !IsUtf8(id)) wrong_id = InRow(ids, "id is not UTF-8");
+      // Ranking copies and compares ids, so their lengths bound its time.
+      if (wrong_id.ok() && id.size() > kMaxItemIdBytes) {
+        wrong_id = InRow(ids, absl::StrCat("id must have at most ", kMaxItemIdBytes,
+                                           " bytes, but has ", id.size()));
+      }
+      if (ids++ < kBlockRows) block->ids_.Add(id);
+      if (!id.empty()) ++block->items_;
     }
-    const float norm = message.norms(row);
+    message.Elements(2, WireReader::kFixed32, [&](uint64_t value) {
+      if (norms++ < kBlockRows) {
+        const auto bits = static_cast<uint32_t>(value);
+        std::memcpy(&block->norms_.emplace_back(), &bits, sizeof(bits));
+      }
+    });
+    message.Elements(3, WireReader::kVarint, [&](uint64_t value) {
+      // The sign is the lowest bit.
+      if (labels++ < kBlockRows) sent.push_back(static_cast<int64_t>(value >> 1 ^ -(value & 1)));
+    });
+  }
+  if (!message.ok()) return Malformed("RowTableBlock");
+  PM_RETURN_IF_ERROR(CheckRows(ids, 1));
+  PM_RETURN_IF_ERROR(CheckCount("norms", norms, ids, /*optional=*/false));
+  PM_RETURN_IF_ERROR(CheckCount("labels", labels, ids, /*optional=*/true));
+  PM_RETURN_IF_ERROR(wrong_id);
+  for (size_t row = 0; row < ids; ++row) {
+    const float norm = block->norms_[row];
     if (!(norm >= 0) || !std::isfinite(norm)) {
       return InRow(row, absl::StrCat("norm must be finite and not negative, but is ", norm));
     }
-    block->ids_.Add(message.ids(row));
-    if (!message.ids(row).empty()) ++block->items_;
-    block->norms_.push_back(norm);
   }
-  for (int row = 0; row < message.labels_size(); ++row) {
-    const int64_t sent = message.labels(row);  // of labels from 0 on plus one, so that 0 means none
-    const int64_t label = sent > 0 ? sent - 1 : sent;
+  for (size_t row = 0; row < sent.size(); ++row) {
+    const int64_t label = sent[row] > 0 ? sent[row] - 1 : sent[row];
     if (label <= kNoLabel || label > std::numeric_limits<int32_t>::max()) {
       return InRow(
           row, absl::StrCat("label must be -2147483647 to 2147483647 or absent, but is ", label));
     }
-    block->labels_.push_back(sent == 0 ? kNoLabel : static_cast<int32_t>(label));
+    block->labels_.push_back(sent[row] == 0 ? kNoLabel : static_cast<int32_t>(label));
   }
   return std::shared_ptr<const TableBlock>(std::move(block));
 }
 
 absl::StatusOr<std::shared_ptr<const PayloadBlock>> PayloadBlock::Parse(absl::string_view content,
                                                                         int64_t max_memory) {
-  PM_ASSIGN_OR_RETURN(const auto message, ParseWithin<v1::RowPayloadBlock>(content, max_memory));
-  PM_RETURN_IF_ERROR(CheckRows(message.payloads_size(), 0));
+  PM_RETURN_IF_ERROR(CheckBlockMemory(content, max_memory));
   auto block = std::make_shared<PayloadBlock>();
-  for (int row = 0; row < message.payloads_size(); ++row) {
-    const absl::Status valid = CheckPayload(message.payloads(row));
-    if (!valid.ok()) return InRow(row, valid.message());
-    block->payloads_.Add(message.payloads(row));
-    block->longest_ = std::max(block->longest_, std::ssize(message.payloads(row)));
-    block->bytes_ += std::ssize(message.payloads(row));
+  size_t rows = 0;
+  absl::Status wrong;
+  WireReader message(content);
+  while (message.Next()) {
+    if (!message.Is(1, WireReader::kBytes)) continue;
+    const absl::string_view payload = message.bytes();
+    if (rows < kBlockRows && wrong.ok()) {
+      const absl::Status valid = CheckPayload(std::string(payload));
+      if (!valid.ok()) wrong = InRow(rows, valid.message());
+      block->payloads_.Add(payload);
+      block->longest_ = std::max(block->longest_, static_cast<int64_t>(payload.size()));
+      block->bytes_ += static_cast<int64_t>(payload.size());
+    }
+    ++rows;
   }
+  if (!message.ok()) return Malformed("RowPayloadBlock");
+  PM_RETURN_IF_ERROR(CheckRows(rows, 0));
+  PM_RETURN_IF_ERROR(wrong);
   return std::shared_ptr<const PayloadBlock>(std::move(block));
 }
 

@@ -101,16 +101,16 @@ absl::StatusOr<std::string> SecretKey::MakeEvaluationKeys(int delta, BitSource& 
   return keys;
 }
 
-absl::StatusOr<v1::EncryptedQuery> SecretKey::EncryptQuery(const SecretArray<int64_t>& messages,
-                                                           BitSource& bits) const {
+absl::StatusOr<EncryptedQuery> SecretKey::EncryptQuery(const SecretArray<int64_t>& messages,
+                                                       BitSource& bits) const {
   PM_RETURN_IF_ERROR(CheckProcess());
-  v1::EncryptedQuery query;
-  PM_ASSIGN_OR_RETURN(*query.mutable_seed(), DrawSeed(bits));
+  EncryptedQuery query;
+  PM_ASSIGN_OR_RETURN(query.seed, DrawSeed(bits));
   const size_t chunks = messages.size() / kDegree;
-  query.mutable_chunks()->reserve(chunks * lattice::kPolynomialBytes);
+  query.chunks.reserve(chunks * lattice::kPolynomialBytes);
   for (size_t chunk = 0; chunk < chunks; ++chunk) {
-    PM_RETURN_IF_ERROR(Encrypt(query.seed(), lattice::SeedUse::kQuery, static_cast<uint32_t>(chunk),
-                               messages.data() + chunk * kDegree, bits, query.mutable_chunks()));
+    PM_RETURN_IF_ERROR(Encrypt(query.seed, lattice::SeedUse::kQuery, static_cast<uint32_t>(chunk),
+                               messages.data() + chunk * kDegree, bits, &query.chunks));
   }
   return query;
 }
@@ -119,7 +119,7 @@ absl::Status SecretKey::Encrypt(const std::string& seed, lattice::SeedUse use, u
                                 const int64_t* message, BitSource& bits, std::string* bytes) const {
   PM_ASSIGN_OR_RETURN(const auto b, SecretArray<int64_t>::Allocate(kDegree));
   if (!lattice::ExpandSeed(seed, use, index, Shake128, b.data())) {
-    return absl::UnavailableError("a seed cannot be expanded: OpenSSL's SHAKE128 failed");
+    return absl::UnavailableError("a seed cannot be expanded: SHAKE128 failed");
   }
   lattice::MultiplyPointwise(b.data(), transform_.data(), b.data());
   lattice::InverseTransform(b.data());

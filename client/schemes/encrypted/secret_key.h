@@ -14,9 +14,14 @@
 #include "client/schemes/encrypted/secret_memory.h"
 #include "common/lattice/scores.h"
 #include "common/lattice/wire.h"
-#include "privatemail/v1/encrypted.pb.h"
 
 namespace privatemail::client {
+
+// The bytes of a v1.EncryptedQuery.
+struct EncryptedQuery {
+  std::string seed;    // lattice::kSeedBytes
+  std::string chunks;  // lattice::QueryChunkBytes
+};
 
 // A secret s, uniform in {-1, 0, 1}^N. Held by the client; private. Immutable, thread-safe.
 // - No branch and no address depends on s, on errors, on messages or on what is decrypted; times
@@ -34,8 +39,8 @@ class SecretKey {
 
   // Encrypts polynomials of kDegree centred values, one after another in `messages`. Seed and
   // errors are drawn afresh by each call, so that none meets a second message.
-  absl::StatusOr<v1::EncryptedQuery> EncryptQuery(const SecretArray<int64_t>& messages,
-                                                  BitSource& bits) const;
+  absl::StatusOr<EncryptedQuery> EncryptQuery(const SecretArray<int64_t>& messages,
+                                              BitSource& bits) const;
 
   // Decrypts `answers` (a multiple of kAnswerBytes): for each row of each answer
   // y = 2^4 b - a s modulo 2^20, in [-2^19, 2^19). ScoreOf says what it means. Any bytes do.

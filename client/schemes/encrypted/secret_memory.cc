@@ -1,6 +1,5 @@
 #include "client/schemes/encrypted/secret_memory.h"
 
-#include <openssl/crypto.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -14,6 +13,9 @@ namespace {
 
 constexpr uint8_t kMark = 1;
 
+// Through a volatile pointer, so that no compiler leaves the call out.
+void* (*const volatile kWrite)(void*, int, size_t) = std::memset;
+
 }  // namespace
 
 absl::StatusOr<SecretPages> SecretPages::Allocate(size_t bytes) {
@@ -25,8 +27,10 @@ absl::StatusOr<SecretPages> SecretPages::Allocate(size_t bytes) {
         absl::StrCat("no memory of ", size, " bytes for secrets: ", std::strerror(errno)));
   }
   // Systems may refuse each of these. Wiping and the check of the process do not depend on them.
+#ifdef MADV_WIPEONFORK
   (void)::madvise(pages, size, MADV_DONTDUMP);
   (void)::madvise(pages, size, MADV_WIPEONFORK);
+#endif
   (void)::mlock(pages, size);
   auto* const first = static_cast<uint8_t*>(pages);
   first[0] = kMark;
@@ -35,7 +39,7 @@ absl::StatusOr<SecretPages> SecretPages::Allocate(size_t bytes) {
 
 SecretPages::~SecretPages() {
   if (pages_ == nullptr) return;
-  OPENSSL_cleanse(pages_, size_);
+  kWrite(pages_, 0, size_);
   (void)::munmap(pages_, size_);
 }
 

@@ -7,7 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "client/schemes/encrypted/encrypted_answer.h"
 #include "client/schemes/encrypted/encrypted_client.h"
+#include "client/schemes/encrypted/encrypted_messages.h"
 #include "client/schemes/encrypted/encrypted_search.h"
+#include "client/search/encrypted/row_table_cache.h"
 #include "client/search/encrypted/row_tables.h"
 #include "client/search/scheme_table.h"
 #include "common/base/digests.h"
@@ -22,8 +24,8 @@ namespace {
 // SHA-256 of the digests of all blocks, those of the table first and those of the payloads after
 // them: names the version of what was received, the same for all searchers who ask for payloads,
 // and for all who do not.
-std::string RootDigest(const v1::EncryptedSearchHeader& header) {
-  return Sha256::Of(header.table_digests() + header.payload_digests());
+std::string RootDigest(const AnswerHeader& header) {
+  return Sha256::Of(header.table_digests + header.payload_digests);
 }
 
 // The server's view as JSON, without ciphertexts and without anything that was decrypted.
@@ -105,9 +107,15 @@ absl::StatusOr<EncryptedAnswer> SendOnce(const Transport& transport,
   v1::SearchEncryptedResponse part;
   PM_RETURN_IF_ERROR(transport.Stream(
       "/privatemail.v1.EncryptedService/SearchEncrypted", "queries", message, &part,
-      [&] { answer.emplace(message, transport.max_memory()); },
+      [&] {
+        answer.emplace(static_cast<size_t>(message.queries_size()), message.with_payloads(),
+                       transport.max_memory());
+      },
       // The answer counts what it keeps of a message.
-      [&] { return answer->Add(std::move(part)); }));
+      [&] {
+        const uint64_t bytes = part.ByteSizeLong();
+        return answer->Add(ToAnswerPart(std::move(part)), bytes);
+      }));
   PM_RETURN_IF_ERROR(answer->CheckComplete());
   return *std::move(answer);
 }
@@ -124,12 +132,14 @@ class EncryptedConnection : public SchemeConnection {
     PM_ASSIGN_OR_RETURN(EncryptedClient client, EncryptedClient::Create(published));
     PM_ASSIGN_OR_RETURN(std::shared_ptr<const EncryptedSession> session,
                         SessionFor(client.delta()));
-    const auto add_known_blocks = [tables = TablesOf(published.name(), client.parameters())](
+    const auto add_known_blocks = [tables = TablesOf(published.name(), client.collection().uuid)](
                                       v1::SearchEncryptedRequest* message) {
-      tables->AddKnownBlocks(message);
+      const KnownBlocks known = tables->Known(message->with_payloads());
+      message->mutable_known_blocks()->Assign(known.table.begin(), known.table.end());
+      message->mutable_known_payload_blocks()->Assign(known.payloads.begin(), known.payloads.end());
     };
-    return EncryptedSearch::Create(published, std::move(client), std::move(session), request,
-                                   context_.limits, add_known_blocks);
+    return EncryptedSearch::Create(std::move(client), std::move(session), request, context_.limits,
+                                   add_known_blocks);
   }
 
   std::unique_ptr<SearchRecord> NewRecord() const override {
@@ -144,8 +154,9 @@ class EncryptedConnection : public SchemeConnection {
                                     const WarnFunction& warn) override {
     auto* const request = static_cast<v1::SearchEncryptedRequest*>(message);
     PM_ASSIGN_OR_RETURN(EncryptedAnswer answer, SendWithKeys(request, &result->bytes));
-    PM_ASSIGN_OR_RETURN(RowTable table,
-                        TablesOf(request->collection(), parameters)->Take(answer, warn));
+    PM_ASSIGN_OR_RETURN(
+        RowTable table,
+        TablesOf(request->collection(), parameters.collection_uuid)->Take(answer, warn));
     const auto memory = static_cast<int64_t>(answer.memory());
     return SearchAnswer{.value = EncryptedExchange{std::move(answer), std::move(table)},
                         .memory = memory};
@@ -169,15 +180,13 @@ class EncryptedConnection : public SchemeConnection {
   }
 
   // One for each name that the caller asked for, however often the server changes the UUID.
-  std::shared_ptr<RowTables> TablesOf(const std::string& collection,
-                                      const PublicParameters& parameters) {
-    const std::string& uuid = parameters.collection_uuid;
+  std::shared_ptr<RowTables> TablesOf(const std::string& collection, const std::string& uuid) {
     const std::lock_guard<std::mutex> lock(mutex_);
     auto& [of, tables] = tables_[collection];
     if (tables == nullptr || of != uuid) {
       of = uuid;
       tables = std::make_shared<RowTables>(
-          RowTableCache(context_.state_folder, context_.transport.server(), uuid),
+          std::make_shared<RowTableCache>(context_.state_folder, context_.transport.server(), uuid),
           context_.limits.max_memory);
     }
     return tables;
@@ -211,7 +220,7 @@ absl::StatusOr<EncryptedAnswer> EncryptedConnection::SendWithKeys(
     bytes->table += answer->table_bytes();
     bytes->payloads += answer->payload_bytes();
     bytes->down += answer->score_bytes();
-    if (answer->header().keys_missing()) continue;
+    if (answer->header().keys_missing) continue;
     const std::lock_guard<std::mutex> lock(mutex_);
     sessions_[delta].uploaded = true;
     return answer;

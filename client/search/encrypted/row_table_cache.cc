@@ -114,7 +114,7 @@ RowTableCache::RowTableCache(const std::string& state_folder, const std::string&
     : root_(state_folder + "/rows"),
       folder_(absl::StrCat(root_, "/", FolderName(server, collection_uuid))) {}
 
-RowTableCache::Blocks RowTableCache::Load(Kind kind, int64_t max_bytes) const {
+RowTableCache::Blocks RowTableCache::Load(Kind kind, int64_t max_bytes) {
   Blocks blocks;
   std::error_code absent;
   fs::last_write_time(folder_, fs::file_time_type::clock::now(), absent);  // it is in use
@@ -143,8 +143,7 @@ RowTableCache::Blocks RowTableCache::Load(Kind kind, int64_t max_bytes) const {
   return blocks;
 }
 
-absl::Status RowTableCache::Save(Kind kind, const std::string& digests,
-                                 const Blocks& received) const {
+absl::Status RowTableCache::Save(Kind kind, const std::string& digests, const Blocks& received) {
   PM_RETURN_IF_ERROR(CreateFolder(root_));
   RemoveUnused(root_);
   PM_RETURN_IF_ERROR(CreateFolder(folder_));
@@ -176,7 +175,7 @@ std::string RowTableCache::IndexPath(Kind kind) const {
   return absl::StrCat(folder_, kind == Kind::kTable ? "/index-table" : "/index-payloads");
 }
 
-absl::Status RowTableCache::Clear() const {
+absl::Status RowTableCache::Clear() {
   std::error_code error;
   if (!fs::exists(folder_, error)) return absl::OkStatus();
   FolderLock lock(kWhat, folder_);

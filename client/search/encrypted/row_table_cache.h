@@ -4,10 +4,10 @@
 
 #include <chrono>
 #include <cstdint>
-#include <map>
 #include <string>
 
 #include "absl/status/status.h"
+#include "client/search/encrypted/block_cache.h"
 
 namespace privatemail::client {
 
@@ -21,27 +21,21 @@ inline constexpr std::chrono::hours kUnusedTableAge{30 * 24};
 //   differently.
 // - A table that no process has loaded or changed for kUnusedTableAge is removed when another one
 //   is saved: its collection may be gone.
-class RowTableCache {
+class RowTableCache : public BlockCache {
  public:
-  enum class Kind { kTable, kPayloads };
-  using Blocks = std::map<std::string, std::string>;  // content by digest
-
   // server: its address, as the user gives it.
   RowTableCache(const std::string& state_folder, const std::string& server,
                 const std::string& collection_uuid);
 
-  // The blocks whose content has its digest, up to max_bytes together, those of the latest table
-  // first. Removes files that are damaged; counts as a use.
-  Blocks Load(Kind kind, int64_t max_bytes) const;
+  // Removes files that are damaged; counts as a use.
+  Blocks Load(Kind kind, int64_t max_bytes) override;
 
-  // Adds the received blocks and removes those that are neither of this table nor of the last one
-  // that was different, and tables of other collections that are unused.
-  // digests: of all blocks of the table, one after another.
+  // Also removes tables of other collections that are unused.
   // UNAVAILABLE: the folder cannot be created, locked within 3 s or written.
-  absl::Status Save(Kind kind, const std::string& digests, const Blocks& received) const;
+  absl::Status Save(Kind kind, const std::string& digests, const Blocks& received) override;
 
-  // Removes all blocks. UNAVAILABLE: the folder cannot be locked.
-  absl::Status Clear() const;
+  // UNAVAILABLE: the folder cannot be locked.
+  absl::Status Clear() override;
 
  private:
   // Lists the digests of the latest table and of the one before.

@@ -14,7 +14,7 @@
 namespace privatemail::client {
 namespace {
 
-using Kind = RowTableCache::Kind;
+using Kind = BlockCache::Kind;
 
 std::vector<std::string> SplitDigests(const std::string& digests) {
   std::vector<std::string> all;
@@ -27,36 +27,32 @@ std::vector<std::string> SplitDigests(const std::string& digests) {
 }  // namespace
 
 template <typename Block>
-void RowTables::Load(Kind kind, Held<Block>* held) {
-  if (std::exchange(held->loaded, true)) return;
-  RowTableCache::Blocks cached = cache_.Load(kind, max_memory_);
-  for (auto& [digest, held_content] : cached) {
-    const std::string content = std::move(held_content);  // freed once it is parsed
-    const auto block = Block::Parse(content, max_memory_);
-    if (!block.ok()) continue;  // it does not fit this limit
-    held->blocks[digest] = {*block, static_cast<int64_t>(content.size())};
-    held->latest += digest;  // of two tables, as the cache keeps them
+std::vector<uint64_t> RowTables::KnownOf(Kind kind, Held<Block>* held) {
+  if (!std::exchange(held->loaded, true)) {
+    BlockCache::Blocks cached = cache_->Load(kind, max_memory_);
+    for (auto& [digest, held_content] : cached) {
+      const std::string content = std::move(held_content);  // freed once it is parsed
+      const auto block = Block::Parse(content, max_memory_);
+      if (!block.ok()) continue;  // it does not fit this limit
+      held->blocks[digest] = {*block, static_cast<int64_t>(content.size())};
+      held->latest += digest;  // of two tables, as the cache keeps them
+    }
   }
+  std::vector<uint64_t> known;
+  for (const auto& [digest, entry] : held->blocks) known.push_back(Sha256::Prefix(digest));
+  return known;
 }
 
-template <typename Block>
-void RowTables::AddKnown(const Held<Block>& held,
-                         google::protobuf::RepeatedField<uint64_t>* known) {
-  for (const auto& [digest, entry] : held.blocks) known->Add(Sha256::Prefix(digest));
-}
-
-void RowTables::AddKnownBlocks(v1::SearchEncryptedRequest* request) {
+KnownBlocks RowTables::Known(bool with_payloads) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  Load(Kind::kTable, &table_);
-  AddKnown(table_, request->mutable_known_blocks());
-  if (!request->with_payloads()) return;
-  Load(Kind::kPayloads, &payloads_);
-  AddKnown(payloads_, request->mutable_known_payload_blocks());
+  KnownBlocks known{.table = KnownOf(Kind::kTable, &table_), .payloads = {}};
+  if (with_payloads) known.payloads = KnownOf(Kind::kPayloads, &payloads_);
+  return known;
 }
 
 template <typename Block>
 absl::StatusOr<std::vector<std::shared_ptr<const Block>>> RowTables::TakeBlocks(
-    Kind kind, const char* what, const std::string& digests, const RowTableCache::Blocks& received,
+    Kind kind, const char* what, const std::string& digests, const BlockCache::Blocks& received,
     std::vector<std::string>* warnings, Held<Block>* held) {
   std::map<std::string, typename Held<Block>::Entry> all = held->blocks;
   for (const auto& [digest, content] : received) {
@@ -81,7 +77,7 @@ absl::StatusOr<std::vector<std::shared_ptr<const Block>>> RowTables::TakeBlocks(
       CheckMemory(static_cast<double>(bytes), absl::StrCat("the ", what), max_memory_));
   if (held->latest == digests && received.empty()) return blocks;
   if (held->latest != digests) held->former = std::exchange(held->latest, digests);
-  const absl::Status saved = cache_.Save(kind, digests, received);
+  const absl::Status saved = cache_->Save(kind, digests, received);
   if (!saved.ok()) {
     warnings->push_back(absl::StrCat(saved.message(), ": they are fetched again next time"));
   }
@@ -106,7 +102,7 @@ absl::Status RowTables::ForgetIfWrong(const absl::Status& status) {
   if (!absl::IsDataLoss(status)) return status;
   table_.blocks.clear();
   payloads_.blocks.clear();
-  cache_.Clear().IgnoreError();  // what cannot be removed is checked again when it is loaded
+  cache_->Clear().IgnoreError();  // what cannot be removed is checked again when it is loaded
   return status;
 }
 
@@ -120,20 +116,20 @@ absl::StatusOr<RowTable> RowTables::Take(const EncryptedAnswer& answer, const Wa
 absl::StatusOr<RowTable> RowTables::TakeLocked(const EncryptedAnswer& answer,
                                                std::vector<std::string>* warnings) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  auto table = TakeBlocks(Kind::kTable, "row table", answer.header().table_digests(),
+  auto table = TakeBlocks(Kind::kTable, "row table", answer.header().table_digests,
                           answer.table_blocks(), warnings, &table_);
   if (!table.ok()) return ForgetIfWrong(table.status());
   // Without payloads there are no digests.
   RowTable::PayloadBlocks payloads;
-  if (!answer.header().payload_digests().empty()) {
-    auto taken = TakeBlocks(Kind::kPayloads, "payloads", answer.header().payload_digests(),
+  if (!answer.header().payload_digests.empty()) {
+    auto taken = TakeBlocks(Kind::kPayloads, "payloads", answer.header().payload_digests,
                             answer.payload_blocks(), warnings, &payloads_);
     if (!taken.ok()) return ForgetIfWrong(taken.status());
     payloads = *std::move(taken);
   }
   absl::StatusOr<RowTable> whole = RowTable::Create(*std::move(table), std::move(payloads));
   if (!whole.ok()) return ForgetIfWrong(whole.status());
-  if (const uint64_t items = answer.header().items(); items != whole->CountItems()) {
+  if (const uint64_t items = answer.header().items; items != whole->CountItems()) {
     return ForgetIfWrong(absl::DataLossError(absl::StrCat(
         "items must be ", whole->CountItems(), ", as in the row table, but are ", items)));
   }

@@ -12,11 +12,15 @@
 #include "absl/status/statusor.h"
 #include "client/schemes/encrypted/encrypted_answer.h"
 #include "client/schemes/encrypted/row_table.h"
-#include "client/search/encrypted/row_table_cache.h"
+#include "client/search/encrypted/block_cache.h"
 #include "privatemail/search_request.h"
-#include "privatemail/v1/encrypted.pb.h"
 
 namespace privatemail::client {
+
+// The first 8 bytes of the digests of blocks (Sha256::Prefix), for a v1.SearchEncryptedRequest.
+struct KnownBlocks {
+  std::vector<uint64_t> table, payloads;
+};
 
 // Blocks that were received or cached, parsed, by digest. What it tells a server, all blocks that
 // it holds, depends on the time of the last searches alone. Held by the client; public.
@@ -24,11 +28,11 @@ namespace privatemail::client {
 class RowTables {
  public:
   // max_memory: bytes that the held blocks of tables, and those of payloads, may take.
-  RowTables(RowTableCache cache, int64_t max_memory)
+  RowTables(std::shared_ptr<BlockCache> cache, int64_t max_memory)
       : cache_(std::move(cache)), max_memory_(max_memory) {}
 
-  // Adds to the request what is held, of payloads if it asks for them.
-  void AddKnownBlocks(v1::SearchEncryptedRequest* request);
+  // The blocks that are held, of payloads only on request.
+  KnownBlocks Known(bool with_payloads);
 
   // Takes the blocks of an answer into memory and cache, and returns the table that it names, with
   // payloads if the request asked for them. A cache that cannot be written is a warning.
@@ -51,19 +55,17 @@ class RowTables {
   };
 
   template <typename Block>
-  void Load(RowTableCache::Kind kind, Held<Block>* held);
-  template <typename Block>
-  static void AddKnown(const Held<Block>& held, google::protobuf::RepeatedField<uint64_t>* known);
+  std::vector<uint64_t> KnownOf(BlockCache::Kind kind, Held<Block>* held);
   template <typename Block>
   absl::StatusOr<std::vector<std::shared_ptr<const Block>>> TakeBlocks(
-      RowTableCache::Kind kind, const char* what, const std::string& digests,
-      const RowTableCache::Blocks& received, std::vector<std::string>* warnings, Held<Block>* held);
+      BlockCache::Kind kind, const char* what, const std::string& digests,
+      const BlockCache::Blocks& received, std::vector<std::string>* warnings, Held<Block>* held);
   // Take without the warnings; requires mutex_.
   absl::StatusOr<RowTable> TakeLocked(const EncryptedAnswer& answer,
                                       std::vector<std::string>* warnings);
   absl::Status ForgetIfWrong(const absl::Status& status);
 
-  const RowTableCache cache_;
+  const std::shared_ptr<BlockCache> cache_;
   const int64_t max_memory_;
   std::mutex mutex_;  // guards the following
   Held<TableBlock> table_;

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "client/schemes/encrypted/encrypted_messages.h"
 #include "privatemail/client_limits.h"
 #include "tests/testing/encrypted_things.h"
 
@@ -17,9 +18,6 @@ constexpr size_t kAnswer = lattice::kAnswerBytes;
 class EncryptedAnswerTest : public testing::Test {
  protected:
   EncryptedAnswerTest() {
-    request_.set_with_payloads(true);
-    request_.add_queries();
-    request_.add_queries();
     messages_.resize(5);
     v1::EncryptedSearchHeader* header = messages_[0].mutable_header();
     for (uint32_t block = 0; block < 2; ++block) {
@@ -40,9 +38,10 @@ class EncryptedAnswerTest : public testing::Test {
   }
 
   absl::StatusOr<EncryptedAnswer> Take(const Messages& messages, int64_t max_memory = kMaxMemory) {
-    EncryptedAnswer answer(request_, max_memory);
+    EncryptedAnswer answer(/*queries=*/2, with_payloads_, max_memory);
     for (const auto& message : messages) {
-      if (absl::Status status = answer.Add(message); !status.ok()) return status;
+      const absl::Status status = answer.Add(ToAnswerPart(message), message.ByteSizeLong());
+      if (!status.ok()) return status;
     }
     if (absl::Status status = answer.CheckComplete(); !status.ok()) return status;
     return answer;
@@ -63,7 +62,7 @@ class EncryptedAnswerTest : public testing::Test {
 
   using Message = v1::SearchEncryptedResponse;
   const EncryptedThings things_{NormalRows(2050, 4, 1)};
-  v1::SearchEncryptedRequest request_;
+  bool with_payloads_ = true;
   Messages messages_;
 };
 
@@ -104,7 +103,7 @@ TEST_F(EncryptedAnswerTest, MissingKeysComeAlone) {
   missing.mutable_header()->set_keys_missing(true);
   missing.mutable_header()->set_table_digests(messages_[0].header().table_digests());
   ASSERT_OK_AND_ASSIGN(const EncryptedAnswer answer, Take({missing}));
-  EXPECT_TRUE(answer.header().keys_missing());
+  EXPECT_TRUE(answer.header().keys_missing);
   EXPECT_THAT(Take({missing, messages_[1]}), FailsWith(kDataLoss, "must be between 0 and -1"));
   EXPECT_THAT(Take({missing, messages_[5]}), FailsWith(kDataLoss, "scores.query"));
 }
@@ -151,7 +150,7 @@ TEST_F(EncryptedAnswerTest, BlocksWithAnotherDigestReturnDataLoss) {
 }
 
 TEST_F(EncryptedAnswerTest, PayloadsThatWereNotAskedForReturnDataLoss) {
-  request_.set_with_payloads(false);
+  with_payloads_ = false;
   EXPECT_THAT(Take(messages_), FailsWith(kDataLoss, "payload_digests must have 0 bytes"));
   messages_[0].mutable_header()->clear_payload_digests();
   EXPECT_THAT(Take(messages_), FailsWith(kDataLoss, "block of the payloads must"));
@@ -159,11 +158,11 @@ TEST_F(EncryptedAnswerTest, PayloadsThatWereNotAskedForReturnDataLoss) {
 
 // Before anything of that size is allocated.
 TEST_F(EncryptedAnswerTest, MoreThanMaxMemoryIsRefusedAtTheHeader) {
-  request_.set_with_payloads(false);
+  with_payloads_ = false;
   Messages huge(1);
   huge[0].mutable_header()->set_table_digests(std::string(32 * 100'000, 'x'));
   EXPECT_THAT(Take(huge), FailsWith(kExhausted, "max_memory must be at least 1846400000"));
-  request_.set_with_payloads(true);
+  with_payloads_ = true;
   EXPECT_THAT(Take(messages_, 30'000), FailsWith(kExhausted));
 }
 

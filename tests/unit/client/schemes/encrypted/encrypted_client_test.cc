@@ -8,6 +8,8 @@
 #include <limits>
 #include <vector>
 
+#include "client/schemes/encrypted/encrypted_messages.h"
+#include "common/items/payload_filter.h"
 #include "privatemail/client_limits.h"
 #include "tests/testing/encrypted_things.h"
 
@@ -48,7 +50,7 @@ class Searcher {
   absl::StatusOr<std::vector<Match>> Search(const Eigen::RowVectorXf& target,
                                             const EncryptedRanking& ranking = {}) {
     PreparedEncryptedQuery prepared = Prepare(target);
-    return client.Finish(std::move(prepared.state), Scores(prepared.request),
+    return client.Finish(std::move(prepared.state), Scores(ToMessage(prepared.request)),
                          TableOf(*things_, true), ranking);
   }
 
@@ -197,8 +199,10 @@ TEST(EncryptedClient, LabelAndFilterLimitMatchesToSomeItems) {
   EXPECT_EQ(matches.size(), 20U);
   for (const Match& match : matches) EXPECT_EQ(match.label, 3);
   EXPECT_EQ(matches[0].payload, "");
+  const PayloadFilter filter = *PayloadFilter::Parse(R"({"path":"i","gte":90})");
   const std::vector<uint32_t> rows =
-      CandidateRows(TableOf(things, true), *PayloadFilter::Parse(R"({"path":"i","gte":90})"));
+      CandidateRows(TableOf(things, true),
+                    [&](const std::string& payload) { return filter.Matches(payload); });
   ASSERT_OK_AND_ASSIGN(matches,
                        searcher.Search(target, {.k = 100, .with_payloads = true, .rows = &rows}));
   EXPECT_EQ(matches.size(), 10U);

@@ -184,13 +184,13 @@ TEST(SecretKey, QueriesEncryptTheScaledTargetWithFreshErrors) {
     const Eigen::RowVectorXf target = 7 * NormalRows(1, kDim, 10 + query / 2);  // each one twice
     ASSERT_OK_AND_ASSIGN(const PreparedEncryptedQuery prepared,
                          client.Prepare(target, session, bits));
-    const v1::EncryptedQuery& request = prepared.request;
+    const EncryptedQuery& request = prepared.request;
     const std::vector<Polynomial> messages = MessagesOf(target, kDelta);
     ASSERT_EQ(messages.size(), 3U);
-    ASSERT_EQ(request.chunks().size(), 3 * kPolynomialBytes);
+    ASSERT_EQ(request.chunks.size(), 3 * kPolynomialBytes);
     for (uint32_t chunk = 0; chunk < 3; ++chunk) {
-      errors.push_back(Minus(Phase(request.seed(), lattice::SeedUse::kQuery, chunk,
-                                   request.chunks().data() + chunk * kPolynomialBytes, secret),
+      errors.push_back(Minus(Phase(request.seed, lattice::SeedUse::kQuery, chunk,
+                                   request.chunks.data() + chunk * kPolynomialBytes, secret),
                              messages[chunk]));
     }
   }
@@ -254,9 +254,9 @@ TEST(SecretKey, NoTwoCiphertextsOfASessionShareTheirUniformPart) {
   constexpr int kQueries = 20;
   for (int query = 0; query < kQueries; ++query) {
     const auto prepared = *client.Prepare(query % 3 == 0 ? other : target, session, bits);
-    seeds.insert(prepared.request.seed());
+    seeds.insert(prepared.request.seed);
     for (int chunk = 0; chunk < 2; ++chunk) {
-      lattice::ReadPolynomial(prepared.request.chunks().data() + chunk * kPolynomialBytes,
+      lattice::ReadPolynomial(prepared.request.chunks.data() + chunk * kPolynomialBytes,
                               sent.emplace_back(kDegree).data());
     }
   }
@@ -288,9 +288,9 @@ TEST(SecretKey, ReceivedBitsHaveOneLawForTwoTargets) {
   for (const auto& [which, target] : {std::pair{0, one}, {1, other}}) {
     for (int query = 0; query < kQueries; ++query) {
       const auto prepared = *client.Prepare(target, session, bits);
-      EXPECT_EQ(prepared.request.chunks().size(), kPolynomialBytes);
+      EXPECT_EQ(prepared.request.chunks.size(), kPolynomialBytes);
       Polynomial b(kDegree);
-      lattice::ReadPolynomial(prepared.request.chunks().data(), b.data());
+      lattice::ReadPolynomial(prepared.request.chunks.data(), b.data());
       for (int i = 0; i < kDim; ++i) {
         const int64_t value = b[(kDegree - i) % kDegree] + kModulus / 2;
         ++counts[which][static_cast<size_t>(value * kBins / kModulus)];
