@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests the Debian packages and the Python wheel: builds them, installs the packages in a fresh Debian 12 and there runs
-# the daemon as packaged, a query by command line, C++ and Python each, and removes and purges them. Runs as root;
+# Tests the Debian packages, the Python wheel and the npm package: builds them, installs the packages in a fresh Debian 12 and there runs
+# the daemon as packaged, a query by command line, C++, Python, C and JavaScript each, and removes and purges them. Runs as root;
 # removes everything it made but the builds in build/. Exit code 0 if every check passed.
 # usage: packages-test.sh
 set -euo pipefail
@@ -35,14 +35,16 @@ build_packages() {
   step "building packages"
   quietly cmake --preset release -DPRIVATEMAIL_ARCH=x86-64-v3
   quietly cmake --build --preset release
-  quietly cmake --preset packages
+  quietly cmake --preset packages -DPRIVATEMAIL_JS=ON
   quietly cmake --build --preset packages
   quietly cpack --preset packages -B "$work/packages"
   version=$(sed -n 's/^project(privatemail VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
-  for name in privatemail privatemaild libprivatemail-dev python3-privatemail; do
+  for name in privatemail privatemaild libprivatemail-dev python3-privatemail libprivatemail-encrypted0; do
     [ -e "$work/packages/${name}_$version-1_amd64.deb" ] ||
       fail "no package $name of version $version: $(ls "$work/packages")"
   done
+  quietly npm pack build/packages/client/js/privatemail --pack-destination "$work"
+  [ "$(stat -c %s build/packages/client/js/core.wasm)" -lt 200000 ] || fail "core.wasm has 200 kB or more"
   step "lintian"
   lintian --allow-root --fail-on error "$work"/packages/*.deb || fail lintian
 }
@@ -61,7 +63,8 @@ print(privatemail.__file__, privatemail.__version__, importlib.metadata.version(
 
 [ "$(id -u)" -eq 0 ] || fail "only root can make a root for the packages"
 needed=()
-for package in debootstrap lintian file help2man iproute2 \
+command -v npm >/dev/null || needed=(npm)
+for package in debootstrap emscripten lintian file help2man iproute2 \
   python3-pip python3-setuptools python3-skbuild python3-wheel; do
   [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || needed+=("$package")
 done
@@ -73,10 +76,12 @@ make_base "$root"
 cp -a "$work/packages" "$root/packages"
 quietly inside apt-get update -q
 DEBIAN_FRONTEND=noninteractive quietly inside sh -c \
-  'apt-get install -q -y --no-install-recommends /packages/*.deb g++ cmake ninja-build qemu-user'
+  'apt-get install -q -y --no-install-recommends /packages/*.deb g++ cmake ninja-build qemu-user curl nodejs'
 mkdir -p "$root/work/client" "$root/work/tests/e2e"
 cp -a client/sdk "$root/work/client/sdk"
 cp -a tests/e2e/outside_program "$root/work/tests/e2e/"
 cp -a deploy/packages/scenario.sh "$root/work/"
+mkdir -p "$root/work/node_modules/privatemail"
+tar -C "$root/work/node_modules/privatemail" --strip-components=1 -xzf "$work"/privatemail-"$version".tgz
 isolation=(--net) # the packaged configuration names a port
 inside bash /work/scenario.sh || fail "the installed packages"

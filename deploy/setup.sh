@@ -3,7 +3,7 @@
 # Runs as root or with sudo. Installs nothing if all packages are there.
 # usage: setup.sh [--build-only | --with-browser]
 #   --build-only    only the packages of the release preset: no tests, no fuzzers, no compiler cache
-#   --with-browser  also Chromium (0.4 GB) and npm, for the tests in a browser and of JavaScript
+#   --with-browser  also Chromium, emscripten and npm (1.5 GB), for the JavaScript package and the tests in a browser
 set -euo pipefail
 
 packages=(
@@ -22,7 +22,7 @@ case "$*" in
   --build-only) ;;
   "" | --with-browser)
     packages+=(
-      ccache mold git
+      ccache mold git curl
       postgresql
       libgtest-dev libgmock-dev libbenchmark-dev
       clang-14 libclang-rt-14-dev valgrind
@@ -33,8 +33,8 @@ case "$*" in
       libopenmpi-dev openmpi-bin
     )
     if [ "$*" = --with-browser ]; then
-      packages+=(chromium)
-      # npm fetches axe-core and the official Connect clients, by lock files; other packages of Node.js contain npm.
+      packages+=(chromium emscripten)
+      # npm fetches axe-core, the official Connect clients and more, by lock files; other packages of Node.js contain npm.
       command -v npm >/dev/null || packages+=(nodejs npm)
     fi
     ;;

@@ -23,8 +23,8 @@ begin() { # WHAT
   part=$((part + 1))
   printf '== %d/%d %s (%d min so far)\n' "$part" "$parts" "$1" "$((SECONDS / 60))"
 }
-build() { # PRESET
-  cmake --preset "$1"
+build() { # PRESET [OPTION...]
+  cmake --preset "$@"
   cmake --build --preset "$1"
 }
 
@@ -62,7 +62,7 @@ else
   ctest --preset tsan
 fi
 begin "build, about 8 min"
-build dev
+build dev ${full:+-DPRIVATEMAIL_JS=ON}
 if [ -z "$full" ]; then
   begin "tests, about 10 min"
   exec ctest --preset dev -LE '(^|,)(browser|full)$'

@@ -49,7 +49,7 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
   OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
-set(CPACK_COMPONENTS_ALL client server sdk python)
+set(CPACK_COMPONENTS_ALL client server sdk python c)
 
 file(WRITE ${generated}/copyright
 "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
@@ -110,4 +110,10 @@ set(CPACK_DEBIAN_PYTHON_PACKAGE_RECOMMENDS "privatemaild, python3-jinja2, python
 python3-sklearn, python3-tqdm")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA ${CMAKE_CURRENT_LIST_DIR}/python/postinst
   ${CMAKE_CURRENT_LIST_DIR}/python/prerm)
+
+package(c libprivatemail-encrypted0 libs "private nearest-neighbour search: C library"
+  "Exact private searches for programs that bring their own transport, with header
+and example; needs neither gRPC nor OpenSSL.")
+set(CPACK_DEBIAN_C_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_C_PACKAGE_SUGGESTS "curl")
 include(CPack)

@@ -10,7 +10,7 @@ older=(qemu-x86_64 -cpu qemu64) # a processor without AVX
 # What systemd does for DynamicUser and StateDirectory; 61184 is the first of its dynamic users.
 install -d -m 0700 -o 61184 -g 61184 "$data"
 read -ra command < <(sed -n 's/^ExecStart=//p' /lib/systemd/system/privatemaild.service)
-setpriv --reuid 61184 --regid 61184 --clear-groups --no-new-privs "${command[@]}" >daemon.out 2>daemon.log &
+setpriv --reuid 61184 --regid 61184 --clear-groups --no-new-privs "${command[@]}" --http-listen 127.0.0.1:50080 >daemon.out 2>daemon.log &
 daemon=$!
 until grep -qs '^listening' daemon.out || ! kill -0 $daemon; do sleep .1; done
 PRIVATEMAIL_TRUST=$(sed -n 's/^trust this server with: --trust //p' daemon.out)
@@ -71,11 +71,30 @@ assert pathlib.Path(_native.__file__).parent.parent.name == sys.argv[1], _native
 { privatemail evaluate 2>&1 || true; } | grep /usr/lib/python3/dist-packages/privatemail/evaluation/ >/dev/null ||
   fail "the evaluation is not found"
 
+# Over HTTP, by the C library and by JavaScript.
+privatemail collection create pears
+privatemail ingest pears --vectors gallery.npy
+cc -std=c11 /usr/share/doc/privatemail/examples/example.c -lprivatemail_encrypted -o c-example
+python3 -c 'import numpy; print(*numpy.load("gallery.npy")[1])' >row.txt
+found=$(./c-example http://127.0.0.1:50080 "$PRIVATEMAIL_KEY_FILE" pears 3 <row.txt | cut -d' ' -f1 | paste -sd,)
+[ "${found%%,*}" = 1 ] || fail "a query by C found $found"
+cat >search.mjs <<'JS'
+import {readFileSync} from "node:fs";
+import {connect} from "privatemail";
+const [keyFile, rowFile] = process.argv.slice(2);
+const connection = connect("http://127.0.0.1:50080", {key: readFileSync(keyFile, "utf8").trim()});
+const row = readFileSync(rowFile, "utf8").trim().split(" ").map(Number);
+const {matches} = await connection.collection("pears").search(row, {k: 3});
+console.log(matches.map(({id}) => id).join());
+await connection.close();
+JS
+[ "$(node search.mjs "$PRIVATEMAIL_KEY_FILE" row.txt)" = "$found" ] || fail "a query by JavaScript"
+
 kill $daemon
 wait $daemon || fail "the daemon ended with $?"
 [ "$(stat -c '%a %u' "$data")" = "700 61184" ] || fail "the data belong to others"
 
-packages=(privatemail privatemaild libprivatemail-dev python3-privatemail)
+packages=(privatemail privatemaild libprivatemail-dev python3-privatemail libprivatemail-encrypted0)
 left() {
   find /etc /lib /usr /var \( -path /var/lib/dpkg -o -path "$data/*" \) -prune -o -name '*privatemail*' -print
 }
