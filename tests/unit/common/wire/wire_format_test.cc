@@ -53,13 +53,13 @@ TEST(WireReader, RepeatedNumbersNeedNotBePacked) {
 TEST(WireReader, MalformedMessagesAreNotOk) {
   using namespace std::string_literals;
   for (const std::string& message :
-       {"\x08"s, "\x0a\x05ab"s, "\x0d\x01\x02"s, "\x09\x01"s, "\x0b"s, "\x00\x01"s, "\xff"s,
+       {"\x08"s, "\x0a\x05" "ab"s, "\x0d\x01\x02"s, "\x09\x01"s, "\x0b"s, "\x00\x01"s, "\xff"s,
         "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"s, "\x0a\xff\xff\xff\xff\x0f"s}) {
     WireReader reader(message);
     while (reader.Next()) {
     }
-    EXPECT_FALSE(reader.ok()) << testing::PrintToString(message);
-    EXPECT_FALSE(v1::RowBlock().ParseFromString(message)) << testing::PrintToString(message);
+    EXPECT_FALSE(reader.ok()) << ::testing::PrintToString(message);
+    EXPECT_FALSE(v1::RowBlock().ParseFromString(message)) << ::testing::PrintToString(message);
   }
   WireReader elements("\x1a\x02\x05\x96");  // the last number has no end
   ASSERT_TRUE(elements.Next());
