@@ -19,6 +19,7 @@
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
+#include "common/items/payload_filter.h"
 #include "common/wire/proto_conversions.h"
 #include "privatemail/search.h"
 
@@ -78,6 +79,16 @@ absl::Status CheckHasItems(const v1::GetCollectionResponse& published) {
   if (published.items() > 0) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("collection ", published.name(), " has no items; nothing was spent"));
+}
+
+// A path of the filter that no item has, of a scheme that learns it from the answer alone.
+std::optional<std::string> UnknownPath(const SearchResponse& response) {
+  for (const SearchResult& result : response.results) {
+    if (result.encrypted.has_value() && result.encrypted->unknown_path.has_value()) {
+      return result.encrypted->unknown_path;
+    }
+  }
+  return std::nullopt;
 }
 
 // The quality of cells is fetched where it may choose the number of items.
@@ -299,7 +310,7 @@ absl::StatusOr<PublicParameters> SearchClient::Describe(const std::string& colle
 
 absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& given,
                                                     const WarnFunction& warn,
-                                                    const std::function<void(int64_t)>& progress) {
+                                                    const ProgressFunction& progress) {
   PM_RETURN_IF_ERROR(CheckTargetValues(given));
   PM_RETURN_IF_ERROR(WaitForDeparture());
   impl_->TakeUnanswered();
@@ -380,14 +391,17 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& given,
     }
     const absl::Status status = ChargeAndSend(search, &one);
     response.results[first].status = status;
+    if (progress) progress(std::ssize(response.results));
     // A failed release ends the batch, and so does what the next message would meet.
     if (EndsBatch(status) || (!status.ok() && !one.prepared.has_value())) break;
-    if (progress) progress(static_cast<int64_t>(first + one.count));
   }
   if (!unknown.ok()) tell(absl::StrCat("nothing is found: ", unknown.message()));
   const int64_t not_taken = ledger == nullptr ? 0 : ledger->EndBatch();
   const absl::Status read = ReadAnswers(search, departing, request.targets.size(), not_taken);
   impl_->was_cancelled = impl_->transport.is_cancelled();
+  if (const std::optional<std::string> path = UnknownPath(response); path.has_value()) {
+    tell(absl::StrCat("the filter ", NamesUnknownPath(*path)));
+  }
   if (read.ok()) return std::move(response);
   if (is_one) impl_->Keep(std::move(attempt));
   return read;

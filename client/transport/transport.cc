@@ -70,6 +70,7 @@ absl::StatusOr<v1::GetCollectionResponse> Transport::GetCollection(
   request.set_collection(name);
   request.set_with_changes(details.changes);
   request.set_with_quality(details.quality);
+  request.mutable_filter_paths()->Assign(details.filter_paths.begin(), details.filter_paths.end());
   absl::StatusOr<v1::GetCollectionResponse> response =
       CallUnary<v1::RetrievalService, v1::GetCollectionResponse>(
           options_, channel_, "GetCollection", request, OnRateLimit::kWait);

@@ -101,6 +101,27 @@ absl::Status CheckPath(const std::string& field, const std::string& path) {
   return FieldError(field, "names between dots", "a path with an empty one");
 }
 
+// Parses JSON that CheckPayload accepts. Of members with the same name JSON libraries keep one or
+// the other, so that client and server could apply different filters.
+absl::StatusOr<json> ParseWithoutDuplicates(const std::string& text) {
+  std::vector<std::set<std::string>> names;  // of the objects that are open
+  std::string duplicate;
+  bool has_duplicate = false;
+  const auto note = [&](int /*depth*/, json::parse_event_t event, json& parsed) {
+    if (event == json::parse_event_t::object_start) names.emplace_back();
+    if (event == json::parse_event_t::object_end) names.pop_back();
+    if (event == json::parse_event_t::key && !names.back().insert(parsed).second) {
+      if (!has_duplicate) duplicate = parsed;
+      has_duplicate = true;
+    }
+    return true;
+  };
+  json parsed = json::parse(text, note);
+  if (!has_duplicate) return parsed;
+  return InvalidField("filter", absl::StrCat("has an object with two members \"", duplicate,
+                                             "\": write the conditions as {\"and\":[...]}"));
+}
+
 absl::Status CheckValue(const std::string& field, const json& value) {
   if (!IsComparable(value) || IsHugeUnsigned(value)) {
     return Wrong(field, "a text, a number below 2^63, true, false or null", value);
@@ -220,6 +241,19 @@ class PayloadFilter::Parser {
   std::vector<std::string> paths_;
 };
 
+std::string NamesUnknownPath(absl::string_view path) {
+  return absl::StrCat("names the path \"", path, "\", which no item that can be found has");
+}
+
+absl::Status CheckFilterPaths(absl::Span<const std::string> paths) {
+  if (paths.size() > kMaxFilterConditions) {
+    return FieldError("filter_paths", absl::StrCat("at most ", kMaxFilterConditions, " paths"),
+                      absl::StrCat(paths.size()));
+  }
+  for (const std::string& path : paths) PM_RETURN_IF_ERROR(CheckPath("filter_paths", path));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<PayloadFilter> PayloadFilter::Parse(const std::string& text) {
   const auto check_size = [](size_t bytes) {
     return bytes <= kMaxFilterBytes
@@ -232,7 +266,7 @@ absl::StatusOr<PayloadFilter> PayloadFilter::Parse(const std::string& text) {
   if (text.empty() || !CheckPayload(text).ok()) {
     return FieldError("filter", absl::StrCat("JSON of the form ", kFilterForm), "not JSON");
   }
-  const json filter = json::parse(text);
+  PM_ASSIGN_OR_RETURN(const json filter, ParseWithoutDuplicates(text));
   // A client sends the text in this form, in which 1e9 takes three times the bytes.
   PM_RETURN_IF_ERROR(check_size(filter.dump().size()));
   return Parser().Read(filter);

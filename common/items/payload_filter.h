@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
 namespace privatemail {
@@ -29,13 +31,19 @@ inline constexpr char kFilterForm[] =
     "{\"path\":P,\"gte\":1,\"lt\":9} (also gt, lte), {\"and\":[...]}, {\"or\":[...]}, "
     "{\"not\":{...}}";
 
+// INVALID_ARGUMENT: more paths than a filter may have, or one that is malformed.
+absl::Status CheckFilterPaths(absl::Span<const std::string> paths);
+
+// "names the path \"a.b\", which no item that can be found has", a FieldProblem of a filter.
+std::string NamesUnknownPath(absl::string_view path);
+
 // A parsed filter. Immutable, cheap to copy, thread-safe. A server that is sent one sees it in the
 // clear.
 class PayloadFilter {
  public:
   // text: of a peer or a user. INVALID_ARGUMENT naming the wrong part, "filter.and[1].gte must be a
-  // number, but is of type string", or the limit; values are not repeated. A client calls it before
-  // it spends a budget.
+  // number, but is of type string", the limit or a member that occurs twice; values are not
+  // repeated. A client calls it before it spends a budget.
   static absl::StatusOr<PayloadFilter> Parse(const std::string& text);
 
   const std::vector<std::string>& paths() const { return paths_; }  // each once

@@ -148,15 +148,32 @@ absl::StatusOr<std::vector<PayloadColumns::Column>> PayloadColumns::Parse(
   return columns;
 }
 
+absl::StatusOr<std::vector<std::shared_ptr<const PayloadColumns::Column>>>
+PayloadColumns::ColumnsOf(const std::vector<std::string>& paths, const Search& search) const {
+  return columns_.GetAll(
+      paths, [](const Column&) { return true; },
+      [&] { return search.cancelled && search.cancelled(); },
+      [&](const std::vector<std::string>& missing) { return Parse(missing, search); },
+      std::min(search.memory, capacity_), search.owner);
+}
+
+absl::StatusOr<std::vector<std::string>> PayloadColumns::UnknownPaths(
+    const std::vector<std::string>& paths, const Search& search) const {
+  PM_ASSIGN_OR_RETURN(const auto columns, ColumnsOf(paths, search));
+  std::vector<std::string> unknown;
+  for (size_t i = 0; i < paths.size(); ++i) {
+    const std::vector<nlohmann::json>& values = columns[i]->values;
+    const bool is_known = std::any_of(values.begin(), values.end(),
+                                      [](const auto& value) { return !value.is_discarded(); });
+    if (!is_known) unknown.push_back(paths[i]);
+  }
+  return unknown;
+}
+
 absl::StatusOr<std::vector<int64_t>> PayloadColumns::MatchingRows(const PayloadFilter& filter,
                                                                   const HiddenRows* hidden,
                                                                   const Search& search) const {
-  const auto parse = [&](const std::vector<std::string>& paths) { return Parse(paths, search); };
-  PM_ASSIGN_OR_RETURN(const auto columns,
-                      columns_.GetAll(
-                          filter.paths(), [](const Column&) { return true; },
-                          [&] { return search.cancelled && search.cancelled(); }, parse,
-                          std::min(search.memory, capacity_), search.owner));
+  PM_ASSIGN_OR_RETURN(const auto columns, ColumnsOf(filter.paths(), search));
   std::vector<int64_t> rows;
   for (size_t row = 0; row < payloads_.size(); ++row) {
     if (row % kPollRows == 0) PM_RETURN_IF_ERROR(CheckNotCancelled(search.cancelled));

@@ -82,6 +82,10 @@ class PayloadColumns {
                                                     const HiddenRows* hidden,
                                                     const Search& search) const;
 
+  // Returns those of the paths that no item has, hidden ones included. Cost and errors as above.
+  absl::StatusOr<std::vector<std::string>> UnknownPaths(const std::vector<std::string>& paths,
+                                                        const Search& search) const;
+
  private:
   struct Column {
     std::vector<nlohmann::json> values;
@@ -92,6 +96,9 @@ class PayloadColumns {
     const nlohmann::json& At(size_t row) const;
   };
 
+  // The columns of these paths, from the cache or new.
+  absl::StatusOr<std::vector<std::shared_ptr<const Column>>> ColumnsOf(
+      const std::vector<std::string>& paths, const Search& search) const;
   absl::StatusOr<std::vector<Column>> Parse(const std::vector<std::string>& paths,
                                             const Search& search) const;
 

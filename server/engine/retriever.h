@@ -72,6 +72,12 @@ class Retriever {
   // PayloadColumns with a filter.
   absl::StatusOr<RetrievalAnswer> Retrieve(const RetrievalQuery& query) const;
 
+  // PayloadColumns::UnknownPaths of the items.
+  absl::StatusOr<std::vector<std::string>> UnknownPaths(
+      const std::vector<std::string>& paths, const PayloadColumns::Search& search) const {
+    return payloads_.UnknownPaths(paths, search);
+  }
+
   const std::string& IdOf(int64_t row) const { return ids_[static_cast<size_t>(row)]; }
   int32_t LabelOf(int64_t row) const { return labels_[static_cast<size_t>(row)]; }
   const std::string& PayloadOf(int64_t row) const { return payloads_[row]; }

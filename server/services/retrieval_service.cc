@@ -129,6 +129,19 @@ bool IsQualityCurrent(const CollectionView& view) {
   return kMaxDeletedShare * hidden <= view.cells->items();
 }
 
+// The paths of the request that no item of the embedding has.
+absl::StatusOr<std::vector<std::string>> UnknownPaths(const v1::GetCollectionRequest& request,
+                                                      const Retriever& retriever, Call& call) {
+  const std::vector<std::string> paths(request.filter_paths().begin(),
+                                       request.filter_paths().end());
+  PM_RETURN_IF_ERROR(CheckFilterPaths(paths));
+  return retriever.UnknownPaths(
+      paths, {.cancelled = [&call] { return call.Cancelled(); },
+              .memory = call.limits().max_request_memory,
+              .reserve = [&call](int64_t bytes) { return call.ReserveSearchMemory(bytes); },
+              .owner = call.key().id});
+}
+
 absl::Status GetCollection(const Catalog& catalog, const v1::GetCollectionRequest& request,
                            Call& call, v1::GetCollectionResponse* answer) {
   PM_ASSIGN_OR_RETURN(const CollectionView view, catalog.Find(request.collection()));
@@ -137,6 +150,11 @@ absl::Status GetCollection(const Catalog& catalog, const v1::GetCollectionReques
     ToProto(*view.quality, answer->mutable_quality());
   }
   answer->set_max_k(static_cast<uint32_t>(call.limits().max_k));
+  if (!request.filter_paths().empty() && view.retriever != nullptr) {
+    PM_ASSIGN_OR_RETURN(const std::vector<std::string> unknown,
+                        UnknownPaths(request, *view.retriever, call));
+    answer->mutable_unknown_paths()->Assign(unknown.begin(), unknown.end());
+  }
   // Counting by kind reads every item, so it needs a writing key.
   if (!request.with_changes() || !view.published->parameters.HasAnchors() ||
       !call.key().Has(kWriteScope | kAdminScope)) {

@@ -77,6 +77,9 @@ TEST_F(Items, FilterAppliesToSearchAndWarnsOfLeak) {
   EXPECT_THAT(Run({"query", "--help"}).out, HasSubstr("SENT IN CLEAR"));
   ExpectRefused({"items", "count", "things", "--filter", R"({"path":"n","gte":"x"})"},
                 "INVALID_ARGUMENT", {"--filter.gte must be a number, but is of type string"});
+  ExpectRefused(Query({"--row", "2", "--label", "2", "--epsilon", "5", "--delta", "1e-3",
+                       "--filter", R"({"not":{"path":"n.m","equals":1}})"}),
+                "FAILED_PRECONDITION", {"--filter names the path \"n.m\"", "(nothing was spent)"});
 }
 
 // Printing takes a time of its own for every match, and a reader may stop it: the server must not

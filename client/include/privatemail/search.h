@@ -48,7 +48,7 @@ class SearchClient {
 
   // The nearest items of each target.
   // - warn: is called before the first charge; the response has the same warnings.
-  // - progress: is called with the number of targets that were sent so far, after each message.
+  // - progress: is called with the number of targets sent so far, after each message.
   // - Every failure that this machine can detect comes before the first charge. Then, and where no
   //   target is answered, the error is returned; otherwise it is in the response.
   // INVALID_ARGUMENT: a field is missing, out of range, or not one of the scheme (FieldProblemOf).
@@ -59,7 +59,7 @@ class SearchClient {
   // DATA_LOSS: the server's answer is malformed, or the ledger does not match its witness.
   absl::StatusOr<SearchResponse> Search(const SearchRequest& request,
                                         const WarnFunction& warn = nullptr,
-                                        const std::function<void(int64_t)>& progress = nullptr);
+                                        const ProgressFunction& progress = nullptr);
 
   // Sends the message of the last search again, the identical bytes at no cost, if that search had
   // one target and got no answer. The message stays in memory until the next search.

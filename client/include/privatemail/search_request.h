@@ -90,6 +90,7 @@ struct SearchRequest {
 
 // Shows a warning to the caller.
 using WarnFunction = std::function<void(const std::string&)>;
+using ProgressFunction = std::function<void(int64_t done)>;
 
 }  // namespace privatemail::client
 

@@ -107,6 +107,7 @@ struct EncryptedResult {
   // These name the row table (32 bytes each), the same for every searcher. There is one unless the
   // items changed while the server answered the messages of the search.
   std::vector<std::string> tables = {};
+  std::optional<std::string> unknown_path = std::nullopt;  // of the filter, which no item has
 };
 
 // The result of one target. Private: it tells what was searched for.

@@ -50,8 +50,9 @@ std::string ServerIdentity(const ConnectionOptions& options);
 
 // Parts of a collection that GetCollection returns only if asked for.
 struct CollectionDetails {
-  bool changes = false;  // counts of changes by kind, for operators
-  bool quality = false;  // of queries for cells; if it is published
+  bool changes = false;                        // counts of changes by kind, for operators
+  bool quality = false;                        // of queries for cells; if it is published
+  std::vector<std::string> filter_paths = {};  // in the clear: which of them no item has
 };
 
 // The gRPC calls of a search over one channel; AdminClient has the others. Held by the client;

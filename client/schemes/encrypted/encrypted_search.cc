@@ -81,10 +81,21 @@ absl::Status EncryptedSearch::Finish(PreparedSearch prepared, const SearchAnswer
         std::vector<int64_t>(static_cast<size_t>(request_.k), table.longest_payload()), request_.k,
         request_.targets.size(), limits_.max_memory));
   }
-  const std::vector<uint32_t> rows = CandidateRows(
-      table, filter_.has_value()
-                 ? [this](const std::string& payload) { return filter_->Matches(payload); }
-                 : MatchesFilter());
+  std::vector<char> is_known(filter_.has_value() ? filter_->paths().size() : 0);
+  const auto matches_filter = [&](const std::string& payload) {
+    const std::vector<nlohmann::json> values = ValuesAt(filter_->paths(), payload);
+    for (size_t path = 0; path < values.size(); ++path) {
+      is_known[path] |= static_cast<char>(!values[path].is_discarded());
+    }
+    return filter_->Matches([&](size_t path) -> const nlohmann::json& { return values[path]; });
+  };
+  const std::vector<uint32_t> rows =
+      CandidateRows(table, filter_.has_value() ? MatchesFilter(matches_filter) : MatchesFilter());
+  const auto unknown = std::find(is_known.begin(), is_known.end(), 0);
+  std::optional<std::string> unknown_path;
+  if (unknown != is_known.end()) {
+    unknown_path = filter_->paths()[static_cast<size_t>(unknown - is_known.begin())];
+  }
   for (size_t i = 0; i < results.size(); ++i) {
     EncryptedRanking ranking = ranking_;
     ranking.rows = &rows;
@@ -94,7 +105,8 @@ absl::Status EncryptedSearch::Finish(PreparedSearch prepared, const SearchAnswer
     results[i].encryption.emplace();
     results[i].encrypted = {.delta = client_.delta(),
                             .items = encrypted.header().items,
-                            .items_version = encrypted.header().items_version};
+                            .items_version = encrypted.header().items_version,
+                            .unknown_path = unknown_path};
   }
   return absl::OkStatus();
 }

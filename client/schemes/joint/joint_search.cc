@@ -108,18 +108,17 @@ absl::StatusOr<std::optional<ExpectedAlignment>> JointCollection::ExpectAlignmen
     return expected;
   }
   if (!scheme.has_own_anchors()) return std::nullopt;
-  return FieldError(absl::StatusCode::kFailedPrecondition, "own_anchors",
-                    "absent where the server sends no coordinates of its anchors to compare with",
-                    "given");
+  return FieldError(
+      absl::StatusCode::kFailedPrecondition, "own_anchors",
+      "does not apply where the server sends no coordinates of its anchors to compare with", "");
 }
 
 absl::StatusOr<int64_t> SlotOfPrivateLabel(const PublicParameters& parameters, int32_t label,
                                            absl::string_view of) {
   const absl::StatusOr<int64_t> slot = parameters.SlotOf(label);
   if (slot.ok()) return slot;
-  return FieldError(
-      "label", absl::StrCat("one of the collection's ", parameters.slot_labels.size(), " classes"),
-      absl::StrCat("another one", of));
+  return InvalidField("label", absl::StrCat("must be one of the collection's ",
+                                            parameters.slot_labels.size(), " classes", of));
 }
 
 int64_t JointCollection::max_k() const {
@@ -188,9 +187,6 @@ absl::StatusOr<std::unique_ptr<SchemeSearch>> JointSearch::Create(
   std::unique_ptr<JointSearch> search(new JointSearch(std::move(collection), request));
   const JointCollection& joint = *search->collection_;
   PM_RETURN_IF_ERROR(CheckIntegerBetween("k", request.k, 1, joint.max_k()));
-  if (!request.filter.empty()) {
-    PM_RETURN_IF_ERROR(PayloadFilter::Parse(request.filter).status());
-  }
   PM_RETURN_IF_ERROR(CheckTargets(request, joint.scheme.columns(), Metric::kCosine));
   PM_RETURN_IF_ERROR(search->CheckCost());
   PM_RETURN_IF_ERROR(search->CheckLabels());
@@ -244,7 +240,7 @@ absl::Status JointSearch::RankClasses() {
   for (const SearchTarget& target : request_.targets) {
     if (target.label.has_value()) {
       if (request_.classes.has_value()) {
-        return FieldError("classes", "absent where a label is given", "given");
+        return InvalidField("classes", "does not apply where a label is given");
       }
       const int64_t slot = *scheme.parameters().SlotOf(*target.label);
       places_.push_back({{.slot = slot, .places = request_.k, .posterior = 1}});

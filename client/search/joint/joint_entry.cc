@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/embedding/offered_schemes.h"
+#include "common/items/payload_filter.h"
 
 namespace privatemail::client {
 namespace {
@@ -23,6 +25,8 @@ class JointConnection : public SchemeConnection {
       return JointCollection::Create(published, AnchorsOf(published, context_.transport), own,
                                      context_.limits);
     };
+    // Before anything is computed with a target: when this is sent must not depend on one.
+    PM_RETURN_IF_ERROR(CheckFilter(published.name(), request.filter));
     const bool is_shared = !own.dummies.has_value() && !own.anchors.has_value();
     PM_ASSIGN_OR_RETURN(std::shared_ptr<const JointCollection> collection,
                         is_shared ? collections_.Get(published, fetch) : fetch());
@@ -43,9 +47,12 @@ class JointConnection : public SchemeConnection {
                                       const SearchTarget& target,
                                       std::optional<int64_t> k) const override {
     const bool guess = target.features.size() > 0;
-    if (guess == target.label.has_value()) {
-      return FieldError("label", "given with the scheme joint, or the target for a guess of it",
-                        guess ? "given with the target" : "absent");
+    if (guess && target.label.has_value()) {
+      return InvalidField("label", "does not apply with a target, by which the classes are ranked");
+    }
+    if (!guess && !target.label.has_value()) {
+      return FieldError("label", "given with the scheme joint, or the target to rank the classes",
+                        "absent");
     }
     PM_ASSIGN_OR_RETURN(auto message, ParseSaved<v1::RetrieveRequest>(last));
     if (k.has_value()) message.set_k(static_cast<uint32_t>(*k));
@@ -69,6 +76,22 @@ class JointConnection : public SchemeConnection {
   }
 
  private:
+  // INVALID_ARGUMENT: the filter is malformed. FAILED_PRECONDITION: no item has one of its paths.
+  absl::Status CheckFilter(const std::string& collection, const std::string& text) const {
+    if (text.empty()) return absl::OkStatus();
+    PM_ASSIGN_OR_RETURN(const PayloadFilter filter, PayloadFilter::Parse(text));
+    PM_ASSIGN_OR_RETURN(
+        const v1::GetCollectionResponse described,
+        context_.transport.GetCollection(collection, {.filter_paths = filter.paths()}));
+    const auto& unknown = described.unknown_paths();
+    for (const std::string& path : filter.paths()) {
+      if (std::find(unknown.begin(), unknown.end(), path) == unknown.end()) continue;
+      return FieldError(absl::StatusCode::kFailedPrecondition, "filter",
+                        absl::StrCat(NamesUnknownPath(path), " (nothing was spent)"), "");
+    }
+    return absl::OkStatus();
+  }
+
   // The classes that a query without a label reads, ranked on this machine before anything is sent.
   absl::StatusOr<std::vector<ClassPlaces>> AllotClasses(const v1::GetCollectionResponse& published,
                                                         const Eigen::RowVectorXf& features,

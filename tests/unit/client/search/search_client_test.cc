@@ -440,6 +440,8 @@ TEST_F(SearchClientTest, LabelAndFilterShowNothingButThatPayloadsAreFetched) {
   ASSERT_OK_AND_ASSIGN(const SearchResponse none, Search(*client_, 2, filtered));
   EXPECT_TRUE(none.results[0].matches.empty());
   EXPECT_EQ(none.results[0].bytes.payloads, 0U);
+  EXPECT_EQ(none.warnings, std::vector<std::string>{"the filter names the path \"other\", which no "
+                                                    "item that can be found has"});
   ASSERT_OK_AND_ASSIGN(const SearchResponse with, Search(*client_, 2, {.with_payloads = true}));
   EXPECT_EQ(with.results[0].matches[0].payload,
             "{\"i\":" + with.results[0].matches[0].id.substr(5) + "}");

@@ -130,6 +130,8 @@ TEST(PayloadFilter, InvalidPartIsNamed) {
         {"{}", "filter must be {\"path\""},
         {"3", "filter must be an object, but is of type number"},
         {R"({"and":[]})", "filter.and must be a list of conditions, but is empty"},
+        {R"({"and":[{"path":"a","path":"b","equals":1}]})",
+         "filter has an object with two members \"path\""},
         {R"({"and":3})", "filter.and must be a list of conditions, but is of type number"},
         {"{\"and\":[" + equals + ",{}]}", "filter.and[1] must be {\"path\""},
         {R"({"or":[{"path":"a","equals":{}}]})", "filter.or[0].equals must be a text"},
