@@ -16,7 +16,6 @@
 #include "client/search/result_json.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
-#include "common/base/stopwatch.h"
 #include "common/wire/proto_conversions.h"
 
 namespace privatemail::client::cli {
@@ -119,20 +118,19 @@ struct BuildOptions {
   bool wait = false;
 };
 
-// Says on a terminal what is awaited, for as long as it is.
+// Shows a bar for each part that is awaited; if standard error is no terminal, its name first.
 absl::StatusOr<v1::GetCollectionResponse> WaitVisibly(const AdminClient& admin,
                                                       const std::string& name) {
-  std::string shown;
-  const Stopwatch waited;
-  const auto collection = WaitUntilReady(admin, name, [&](const std::string& awaited) {
-    if (::isatty(STDERR_FILENO) == 0 && awaited == shown) return;
-    shown = awaited;
-    std::cerr << (::isatty(STDERR_FILENO) == 0 ? "" : "\r\x1b[K") << "waiting for " << awaited
-              << ", " << absl::ToInt64Seconds(waited.Elapsed()) << " s"
-              << (::isatty(STDERR_FILENO) == 0 ? "\n" : "") << std::flush;
+  std::string what;
+  std::optional<ProgressBar> bar;
+  return WaitUntilReady(admin, name, [&](const Awaited& awaited) {
+    if (awaited.what != what) {
+      what = awaited.what;
+      bar.emplace(what);
+      if (::isatty(STDERR_FILENO) == 0) std::cerr << "waiting for " << what << std::endl;
+    }
+    bar->Show(awaited.share);
   });
-  if (!shown.empty() && ::isatty(STDERR_FILENO) != 0) std::cerr << "\n";
-  return collection;
 }
 
 absl::StatusOr<Result> Wait(const Context& context, const std::string& name) {
@@ -250,10 +248,7 @@ absl::StatusOr<v1::BuildEmbeddingResponse> BuildWithProgress(const AdminClient& 
                                                              const std::string& name,
                                                              bool accept_misalignment) {
   ProgressBar bar("embedding");
-  const auto show = [&](const v1::BuildEmbeddingResponse& message) {
-    const auto rows = static_cast<int64_t>(message.rows());
-    bar.Show(static_cast<int64_t>(message.share() * static_cast<double>(rows)), rows);
-  };
+  const auto show = [&](const v1::BuildEmbeddingResponse& message) { bar.Show(message.share()); };
   return admin.BuildEmbedding(name, show, accept_misalignment);
 }
 

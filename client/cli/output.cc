@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <utility>
@@ -76,28 +77,40 @@ std::string Line(const nlohmann::json& json) {
   return json.dump(-1, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace);
 }
 
-ProgressBar::ProgressBar(std::string label)
-    : label_(std::move(label)), started_(Seconds()), last_(started_) {}
-
-ProgressBar::~ProgressBar() {
-  if (shown_) std::fputc('\n', stderr);
+void ProgressBar::Show(int64_t done, int64_t total) {
+  if (total > 0) Draw(static_cast<double>(done) / static_cast<double>(total), done, total);
 }
 
-void ProgressBar::Show(int64_t done, int64_t total) {
+void ProgressBar::Show(std::optional<double> share) { Draw(share.value_or(0), 0, 0); }
+
+void ProgressBar::End() {
+  if (shown_) std::fputc('\n', stderr);
+  shown_ = false;
+}
+
+void ProgressBar::Draw(double share, int64_t done, int64_t total) {
+  share = share > 0 ? std::min(share, 1.) : 0;  // a server may send anything
   const double now = Seconds();
-  if (total < 1) return;
-  const double share = static_cast<double>(done) / static_cast<double>(total);
-  const std::string filled(static_cast<size_t>(30 * share), '#');
-  const double left = share > 0 ? (now - started_) * (1 - share) / share : 0;
-  const std::string text = absl::StrFormat("%d of %d, %.0f/s, %.0f s left", done, total,
-                                           static_cast<double>(done) / (now - started_), left);
+  if (!started_.has_value()) {
+    started_ = last_ = now;
+    first_ = share;
+  }
+  const double elapsed = now - *started_;
+  const double pace = elapsed > 0 ? (share - first_) / elapsed : 0;  // of the whole, a second
+  std::string text = total > 0 ? absl::StrFormat("%d of %d, ", done, total) : "";
+  if (pace > 0 && total > 0) {
+    absl::StrAppendFormat(&text, "%.0f/s, ", pace * static_cast<double>(total));
+  }
+  absl::StrAppendFormat(&text, "%.0f s %s", pace > 0 ? (1 - share) / pace : elapsed,
+                        pace > 0 ? "left" : "so far");
   if (::isatty(STDERR_FILENO) == 0) {
     if (now - last_ < kSecondsBetweenLines) return;
     std::fprintf(stderr, "%s: %s\n", label_.c_str(), text.c_str());
   } else {
-    if (now - started_ < 2 || (now - last_ <= .1 && done != total)) return;
-    std::fprintf(stderr, "\r%s [%-30s] %3.0f %%  %s ", label_.c_str(), filled.c_str(), 100 * share,
-                 text.c_str());
+    if (elapsed < 2 || (now - last_ <= .1 && share < 1)) return;
+    const std::string filled(static_cast<size_t>(30 * share), '#');
+    std::fprintf(stderr, "\r%s [%-30s] %3.0f %%  %s\x1b[K", label_.c_str(), filled.c_str(),
+                 100 * share, text.c_str());
     shown_ = true;
   }
   last_ = now;

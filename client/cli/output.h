@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -55,17 +57,28 @@ inline const Columns kMatchColumns = {
     {"matches", {"id", "class", "label", "similarity", "squared_distance", "payload"}}};
 
 // A progress bar on standard error, silent for the first two seconds; if that is no terminal, a
-// line every half minute.
+// line every half minute. The pace and the time left are those since the first call.
 class ProgressBar {
  public:
-  explicit ProgressBar(std::string label);
-  ~ProgressBar();
+  explicit ProgressBar(std::string label) : label_(std::move(label)) {}
+  ~ProgressBar() { End(); }
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+
   void Show(int64_t done, int64_t total);
+  // Shows work that is not counted. nullopt: the share is unknown.
+  void Show(std::optional<double> share);
+  // Begins a line of its own for what is printed next.
+  void End();
 
  private:
-  std::string label_;
-  double started_;
-  double last_;
+  // total: 0: not counted.
+  void Draw(double share, int64_t done, int64_t total);
+
+  const std::string label_;
+  std::optional<double> started_;  // seconds
+  double first_ = 0;               // share of the first call
+  double last_ = 0;
   bool shown_ = false;
 };
 

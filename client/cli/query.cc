@@ -112,8 +112,8 @@ absl::Status Query(const Context& context, const QueryFlags& flags) {
   const Scheme scheme = request.scheme.value_or(DefaultScheme(OfferedSchemes(parameters)));
   PM_RETURN_IF_ERROR(CheckRowsChosen(flags, scheme));
   if (scheme != Scheme::kJoint && !flags.compare_images.empty()) {
-    return FieldError("compare_images", absl::StrCat("absent with the scheme ", NameOf(scheme)),
-                      "given");
+    return InvalidField("compare_images",
+                        absl::StrCat("does not apply to the scheme ", NameOf(scheme)));
   }
   PM_ASSIGN_OR_RETURN(std::vector<QueryTarget> targets,
                       ReadTargets(flags.targets, parameters, std::move(rows)));
@@ -134,7 +134,14 @@ absl::Status Query(const Context& context, const QueryFlags& flags) {
   }
   PM_RETURN_IF_ERROR(ConfirmCharge(flags, request, scheme, parameters));
   WaitForDeparture(flags.targets, arrived);
-  const absl::StatusOr<SearchResponse> searched = client->Search(request, Warn);
+  ProgressBar bar("queries sent");
+  const auto warn = [&](const std::string& text) {
+    bar.End();
+    Warn(text);
+  };
+  const absl::StatusOr<SearchResponse> searched =
+      client->Search(request, warn, [&](int64_t sent) { bar.Show(sent, std::ssize(targets)); });
+  bar.End();
   // The connection ends at a departure, before anything is shown: printing takes a time of its own
   // for every match, and a reader may stop it.
   client.reset();

@@ -1,7 +1,6 @@
 #include "client/search/readiness.h"
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/planning/published_quality.h"
@@ -11,36 +10,41 @@
 namespace privatemail::client {
 namespace {
 
-// Names the part that is not ready yet; empty: all is ready.
-absl::StatusOr<std::string> AwaitedOf(const v1::GetCollectionResponse& c) {
-  if (c.has_build_share())
-    return absl::StrFormat("the build, of which %.0f %% is done", 100 * c.build_share());
-  if (c.parameters().anchor_count() == 0) return "";
+std::optional<double> CellsShare(const v1::GetCollectionResponse& c) {
+  return c.has_cells_share() ? std::optional(c.cells_share()) : std::nullopt;
+}
+
+// The part that is not ready yet; nullopt: all is ready.
+absl::StatusOr<std::optional<Awaited>> AwaitedOf(const v1::GetCollectionResponse& c) {
+  if (c.has_build_share()) return Awaited{"the build", c.build_share()};
+  if (c.parameters().anchor_count() == 0) return std::nullopt;
   if (c.embedding_version() == 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("collection ", c.name(), " is not built, and no build runs"));
   }
-  if (c.parameters().cell_partitions().empty()) return "";
+  if (c.parameters().cell_partitions().empty()) return std::nullopt;
   const absl::Status cells = CheckCellsReady(c);
-  if (absl::IsUnavailable(cells)) return "the cells";
+  if (absl::IsUnavailable(cells)) return Awaited{"the cells", CellsShare(c)};
   PM_RETURN_IF_ERROR(cells);
   // Measured once after a build, and withheld once a twentieth of the items is deleted.
   const bool withheld = c.changes().deleted() * 20 > c.embedded_items();
-  if (absl::IsUnavailable(QualityOf(c).status()) && !withheld) return "the quality of the cells";
-  return "";
+  if (absl::IsUnavailable(QualityOf(c).status()) && !withheld) {
+    return Awaited{"the quality of the cells", CellsShare(c)};
+  }
+  return std::nullopt;
 }
 
 }  // namespace
 
 absl::StatusOr<v1::GetCollectionResponse> WaitUntilReady(
     const Transport& transport, const std::string& collection,
-    const std::function<void(const std::string& awaited)>& show) {
+    const std::function<void(const Awaited& awaited)>& show) {
   while (true) {
     PM_ASSIGN_OR_RETURN(v1::GetCollectionResponse c,
                         transport.GetCollection(collection, {.changes = true, .quality = true}));
-    PM_ASSIGN_OR_RETURN(const std::string awaited, AwaitedOf(c));
-    if (awaited.empty()) return c;
-    show(awaited);
+    PM_ASSIGN_OR_RETURN(const std::optional<Awaited> awaited, AwaitedOf(c));
+    if (!awaited.has_value()) return c;
+    show(*awaited);
     PM_RETURN_IF_ERROR(CheckNotCancelled([&] { return transport.is_cancelled(); }));
     absl::SleepFor(absl::Milliseconds(500));
   }

@@ -111,9 +111,12 @@ class PartitionMeasurement {
         other_(means_),
         column_(gallery_labels_.size(), -1) {}
 
-  PartitionQuality Measure(absl::FunctionRef<bool()> stopped) {
+  // report: of the share of the cells that are done.
+  PartitionQuality Measure(absl::FunctionRef<bool()> stopped,
+                           absl::FunctionRef<void(double)> report) {
     const std::vector<std::vector<Request>> requests = ChooseRequests();
     for (size_t cell = 0; cell < requests.size() && !stopped(); ++cell) {
+      report(static_cast<double>(cell) / static_cast<double>(requests.size()));
       MeasureCell(static_cast<int64_t>(cell), requests[cell], stopped);
     }
     PartitionQuality quality;
@@ -338,15 +341,22 @@ absl::StatusOr<QualitySample> SampleQueries(const RowSource& items,
 
 std::optional<CellQuality> MeasureQuality(const PublicParameters& parameters,
                                           const CellContents& contents, const QualitySample& sample,
-                                          absl::FunctionRef<bool()> stopped) {
+                                          absl::FunctionRef<bool()> stopped,
+                                          const std::function<void(double)>& report) {
   if (std::ssize(sample.rows) < kMinQualityQueries) return std::nullopt;
   CellQuality quality{.queries = std::ssize(sample.rows),
                       .items = ItemCounts(std::ssize(contents.gallery.labels)),
                       .epsilons = ListEpsilons(),
                       .partitions = {}};
+  const auto partitions = static_cast<double>(contents.partitions.size());
   for (const PartitionDemand& partition : contents.partitions) {
+    const auto done = static_cast<double>(quality.partitions.size());
+    const auto report_part = [&](double share) {
+      if (report) report((done + share) / partitions);
+    };
     quality.partitions.push_back(
-        PartitionMeasurement(parameters, contents, partition, sample, quality).Measure(stopped));
+        PartitionMeasurement(parameters, contents, partition, sample, quality)
+            .Measure(stopped, report_part));
   }
   if (stopped()) return std::nullopt;
   return quality;

@@ -3,6 +3,7 @@
 #define PRIVATEMAIL_SERVER_CELLS_QUALITY_MEASUREMENT_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -36,11 +37,13 @@ absl::StatusOr<QualitySample> SampleQueries(const RowSource& items,
 //   but one of the voters that a list for a searcher has.
 // - Deterministic, on one core. `stopped` is polled many times a second.
 // - nullopt: fewer than kMinQualityQueries, or stopped.
+// - report: of the share that is done, for each cell; may be null.
 // - K cells, P partitions, lists to length m (half the gallery, at most kMaxQualityItems) for each
 //   of 19 epsilons: O(P K 19 n) time for the lists and, for each query, O(2 P 19 m d).
 std::optional<CellQuality> MeasureQuality(const PublicParameters& parameters,
                                           const CellContents& contents, const QualitySample& sample,
-                                          absl::FunctionRef<bool()> stopped);
+                                          absl::FunctionRef<bool()> stopped,
+                                          const std::function<void(double)>& report = nullptr);
 
 // Approximate bytes that it takes for a gallery of so many items.
 int64_t MemoryToMeasure(const PublicParameters& parameters, int64_t items);

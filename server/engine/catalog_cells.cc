@@ -1,6 +1,9 @@
 // Catalog: cell indexes in the background.
 
+#include <algorithm>
+#include <atomic>
 #include <exception>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -33,6 +36,34 @@ std::vector<std::string> HiddenIds(const CollectionView& view) {
   }
   return ids;
 }
+
+// The rows that CellIndex::Create reads twice in blocks, to find their cells and, which takes
+// longer, what is near. Reports the share of the work on the blocks that were read before; of fewer
+// than kMinBlocks it would be no estimate.
+class WatchedRows : public RowSource {
+ public:
+  WatchedRows(const RowSource& rows, std::function<void(double share)> report)
+      : rows_(rows), report_(std::move(report)) {}
+
+  Eigen::Index rows() const override { return rows_.rows(); }
+  Eigen::Index cols() const override { return rows_.cols(); }
+  absl::Status Read(Eigen::Index first, FloatRows block) const override {
+    constexpr Eigen::Index kMinBlocks = 4;
+    if (block.rows() > 1 && rows() >= kMinBlocks * RowsOfBlock(cols())) {
+      constexpr double kFirstPass = .05;
+      const double passes = static_cast<double>(read_) / static_cast<double>(rows());
+      report_(passes < 1 ? kFirstPass * passes
+                         : std::min(1., kFirstPass + (1 - kFirstPass) * (passes - 1)));
+      read_ += block.rows();
+    }
+    return rows_.Read(first, block);
+  }
+
+ private:
+  const RowSource& rows_;
+  const std::function<void(double share)> report_;
+  mutable std::atomic<int64_t> read_ = 0;
+};
 
 }  // namespace
 
@@ -73,6 +104,7 @@ bool Catalog::PrepareCells(Collection* collection, const Stopwatch& waited,
                                             " could not be built: ", outcome.status().message()));
   }
   collection->EndCells(problem);
+  collection->SetCellsShare(std::nullopt);
   return outcome.value_or(true);
 }
 
@@ -143,10 +175,11 @@ absl::Status Catalog::BuildCells(Collection* collection, CollectionView view, bo
   view = {};  // so that a later build frees what it replaces
   PM_RETURN_IF_ERROR(CheckCellMemory(*collection, parameters, inputs.gallery));
   QualitySample sample;
-  PM_ASSIGN_OR_RETURN(const std::shared_ptr<const CellIndex> cells,
-                      CellIndex::Create(parameters, published->anchors, std::move(inputs.gallery),
-                                        *inputs.items, stopped, embedding_version,
-                                        parameters.publish_quality ? &sample : nullptr));
+  const WatchedRows rows(*inputs.items, [&](double share) { collection->SetCellsShare(share); });
+  PM_ASSIGN_OR_RETURN(
+      const std::shared_ptr<const CellIndex> cells,
+      CellIndex::Create(parameters, published->anchors, std::move(inputs.gallery), rows, stopped,
+                        embedding_version, parameters.publish_quality ? &sample : nullptr));
   inputs.items = nullptr;
   collection->InstallCells(cells);
   if (!is_stored) {
@@ -234,7 +267,9 @@ void Catalog::QueueMeasurement(Collection* collection,
     };
     const auto published = locked->view().published;
     std::optional<CellQuality> found =
-        MeasureQuality(published->parameters, measured->contents(), *shared, obsolete);
+        MeasureQuality(published->parameters, measured->contents(), *shared, obsolete,
+                       [&](double share) { locked->SetCellsShare(share); });
+    locked->SetCellsShare(std::nullopt);
     if (!found.has_value()) return;
     const auto quality = std::make_shared<const CellQuality>(*std::move(found));
     locked->InstallQuality(measured.get(), quality);

@@ -129,6 +129,12 @@ class Collection : public std::enable_shared_from_this<Collection> {
   void InstallCells(const std::shared_ptr<const CellIndex>& cells,
                     absl::Span<const std::string> deleted = {});
   void EndCells(const absl::Status& problem);
+  // The share of building cells, or of measuring them, that is done; nullopt: neither runs here.
+  std::optional<double> cells_share() const {
+    const double share = cells_share_;
+    return share < 0 ? std::nullopt : std::optional(share);
+  }
+  void SetCellsShare(std::optional<double> share) { cells_share_ = share.value_or(-1); }
   // Publishes the quality of `cells` unless they have been replaced.
   void InstallQuality(const CellIndex* cells, std::shared_ptr<const CellQuality> quality);
 
@@ -162,8 +168,9 @@ class Collection : public std::enable_shared_from_this<Collection> {
   std::atomic<bool> removed_ = false;
   std::atomic<bool> catch_up_is_queued_ = false;
   std::atomic<bool> accepts_labels_ = false;
-  mutable std::mutex mutex_;      // guards the following
-  CollectionView view_;           // without `collection`
+  std::atomic<double> cells_share_ = -1;  // negative: nullopt
+  mutable std::mutex mutex_;              // guards the following
+  CollectionView view_;                   // without `collection`
   int64_t key_;                   // in the store; 0: created here, not reported by the store yet
   uint64_t adopted_version_ = 0;  // deletions of other daemons are hidden up to here
   int loads_ = 0;

@@ -125,6 +125,8 @@ void DescribeCollection(const CollectionView& view, const Metrics& metrics,
   CollectionToProto(view, proto);
   const std::optional<double> done = metrics.BuildProgress(view.published->name);
   if (done.has_value()) proto->set_build_share(*done);
+  const std::optional<double> cells = view.collection->cells_share();
+  if (cells.has_value()) proto->set_cells_share(*cells);
 }
 
 }  // namespace privatemail::server

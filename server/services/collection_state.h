@@ -38,7 +38,7 @@ absl::StatusOr<std::shared_ptr<const EncryptedRows>> RequireRows(const Collectio
 // an earlier build answer; empty if the collection has no cells or is not built.
 std::string DescribeCells(const CollectionView& view);
 
-// All fields but `changes`, `max_k`, `quality` and `build_share`.
+// All fields but `changes`, `max_k`, `quality`, `build_share` and `cells_share`.
 void CollectionToProto(const CollectionView& view, v1::GetCollectionResponse* proto);
 // CollectionToProto, and the progress of a build that runs.
 void DescribeCollection(const CollectionView& view, const Metrics& metrics,
