@@ -66,8 +66,13 @@ std::string FlagOf(absl::string_view parameter) {
 }
 
 // The user's remedy for a field that is no flag of the command.
-std::string RemedyOf(const absl::Status& status, absl::string_view field) {
-  if (field == "budget") return "; `privatemail budget set NAME --epsilon E --delta D` sets it";
+std::string RemedyOf(const absl::Status& status, absl::string_view field, const CLI::App& command) {
+  if (field == "budget") {
+    const CLI::Option* const name = command.get_option_no_throw("NAME");
+    return absl::StrCat("; `privatemail budget set ",
+                        name == nullptr || name->count() == 0 ? "NAME" : name->results().front(),
+                        " --epsilon E --delta D` sets it");
+  }
   if (field == "fingerprint") return ": run it again, after `privatemail plan` if it uses a plan";
   if (absl::IsFailedPrecondition(status) &&
       (field == "expected_recall" || field == "own_anchors")) {
@@ -97,7 +102,7 @@ absl::Status WithFlagName(const absl::Status& status, const CLI::App& command) {
   }
   const std::string name =
       is_flag ? absl::StrCat(flag, problem->field.substr(head.size())) : problem->field;
-  return WithFieldName(WithNote(status, RemedyOf(status, problem->field)), name);
+  return WithFieldName(WithNote(status, RemedyOf(status, problem->field, command)), name);
 }
 
 void AddEmbeddingOptions(CLI::App* command, EmbeddingSettings* settings) {
@@ -129,8 +134,8 @@ void RequireValidWords(CLI::App& app) {
                          option->check_lname("cursor");
     option->check(CLI::Validator(
         [is_sent](const std::string& text) -> std::string {
-          if (is_sent && !IsUtf8(text)) return "must be UTF-8, but is not";
-          return text.empty() ? "must not be empty, but is" : "";
+          if (is_sent && !IsUtf8(text)) return "must be UTF-8";
+          return text.empty() ? "must not be empty" : "";
         },
         ""));
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -13,23 +12,39 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "common/base/suggestion.h"
 
 namespace privatemail::client::cli {
 namespace {
 
-// The Levenshtein distance: characters to insert, delete or replace.
-size_t EditDistance(absl::string_view from, absl::string_view to) {
-  std::vector<size_t> row(to.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 1; i <= from.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i);
-    for (size_t j = 1; j <= to.size(); ++j) {
-      const size_t replaced = diagonal + (from[i - 1] == to[j - 1] ? 0 : 1);
-      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, replaced}));
-    }
-  }
-  return row.back();
-}
+// Words of other programs, and what they are called here.
+constexpr std::pair<absl::string_view, absl::string_view> kSynonyms[] = {{"add", "ingest"},
+                                                                         {"address", "--server"},
+                                                                         {"api-key", "--key-file"},
+                                                                         {"describe", "info"},
+                                                                         {"find", "query"},
+                                                                         {"host", "--server"},
+                                                                         {"insert", "ingest"},
+                                                                         {"k", "-k"},
+                                                                         {"key", "--key-file"},
+                                                                         {"limit", "-k"},
+                                                                         {"ls", "list"},
+                                                                         {"n", "-k"},
+                                                                         {"neighbors", "-k"},
+                                                                         {"new", "create"},
+                                                                         {"remove", "delete"},
+                                                                         {"rm", "delete"},
+                                                                         {"search", "query"},
+                                                                         {"show", "info"},
+                                                                         {"token", "--key-file"},
+                                                                         {"top", "-k"},
+                                                                         {"top-k", "-k"},
+                                                                         {"topk", "-k"},
+                                                                         {"top_k", "-k"},
+                                                                         {"upload", "ingest"},
+                                                                         {"upsert", "ingest"},
+                                                                         {"url", "--server"},
+                                                                         {"where", "--filter"}};
 
 std::vector<const CLI::App*> Subcommands(const CLI::App& command) {
   // Without hidden commands and option groups, which have no name.
@@ -65,40 +80,70 @@ std::vector<std::string> Options(const CLI::App& command) {
   return {names.begin(), names.end()};
 }
 
-// "; did you mean \"collection list\" or \"key list\"?"; empty if no candidate's last word is
-// similar. Of equally similar candidates at most three.
-std::string Suggestion(absl::string_view mistyped, const std::vector<std::string>& candidates) {
-  size_t best = std::max<size_t>(2, mistyped.size() / 3);
-  std::vector<std::string> nearest;
-  for (const std::string& candidate : candidates) {
-    const size_t distance = EditDistance(mistyped, candidate.substr(candidate.rfind(' ') + 1));
-    if (distance > best) continue;
-    if (distance < best) nearest.clear();
-    best = distance;
-    nearest.push_back(absl::StrCat("\"", candidate, "\""));
+// The candidates whose last word is what this one is called here.
+std::vector<std::string> MeantBy(absl::string_view word,
+                                 const std::vector<std::string>& candidates) {
+  std::vector<std::string> meant;
+  const absl::string_view plain = word.substr(std::min(word.find_first_not_of('-'), word.size()));
+  for (const auto& [other, ours] : kSynonyms) {
+    if (plain != other) continue;
+    for (const std::string& candidate : candidates) {
+      if (candidate.substr(candidate.rfind(' ') + 1) == ours) meant.push_back(candidate);
+    }
   }
-  constexpr size_t kMaxShown = 3;
-  nearest.resize(std::min(nearest.size(), kMaxShown));
-  return nearest.empty() ? ""
-                         : absl::StrCat("; did you mean ", absl::StrJoin(nearest, " or "), "?");
+  return meant;
 }
 
-// The message for an unknown command or option; empty: the mistake is another one.
-std::string UnknownWord(CLI::App& app) {
+std::string SuggestionFor(absl::string_view word, const std::vector<std::string>& candidates) {
+  const std::vector<std::string> meant = MeantBy(word, candidates);
+  return meant.empty() ? Suggestion(word, candidates) : DidYouMean(meant);
+}
+
+// "collection list"; empty for the app.
+std::string PathOf(const CLI::App& command) {
+  if (command.get_parent() == nullptr) return "";
+  const std::string before = PathOf(*command.get_parent());
+  return absl::StrCat(before, before.empty() ? "" : " ", command.get_name());
+}
+
+// The message for a command or a value that is missing, or an unknown command or option; empty: the
+// mistake is another one.
+std::string WrongCommand(CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = *ChosenCommand(app);
   // Extra words of a subcommand fall through to the outermost command.
   const std::vector<std::string> extra = app.remaining(/*recurse=*/true);
-  if (extra.empty()) return "";
-  if (absl::StartsWith(extra[0], "-")) {
-    double number = 0;
+  const std::string path = PathOf(command);
+  if (extra.empty()) {
+    const absl::string_view text = error.what();
+    const size_t missing = text.find(": 1 required ");
+    if (missing != absl::string_view::npos) {
+      return absl::StrCat(text.substr(0, missing), " needs a value");
+    }
+    if (dynamic_cast<const CLI::RequiredError*>(&error) == nullptr) return "";
+    std::vector<std::string> names;
+    for (const CLI::App* child : Subcommands(command)) names.push_back(child->get_name());
+    if (names.empty()) return "";
+    return absl::StrCat("`", app.get_name(), path.empty() ? "" : " ", path,
+                        "` needs a command: ", absl::StrJoin(names, ", "));
+  }
+  double number = 0;
+  if (absl::StartsWith(extra[0], "-") && !absl::SimpleAtod(extra[0], &number)) {
     const std::string option = extra[0].substr(0, extra[0].find('='));
-    if (absl::SimpleAtod(option, &number) || !absl::StartsWith(option, "--")) return "";
-    return absl::StrCat("there is no option ", option, Suggestion(option, Options(command)));
+    std::vector<std::string> options = Options(command);
+    if (std::find(options.begin(), options.end(), option) != options.end()) {
+      return absl::StrCat(option, " must stand after `", path, "`");
+    }
+    if (command.get_option_no_throw("-k") != nullptr) options.emplace_back("-k");
+    return absl::StrCat("there is no option ", option, SuggestionFor(option, options));
   }
   std::vector<std::string> commands;
-  AppendCommands(command, "", &commands);
-  if (commands.empty()) return "";
-  return absl::StrCat("there is no command \"", extra[0], "\"", Suggestion(extra[0], commands));
+  AppendCommands(command, path.empty() ? "" : path + " ", &commands);
+  if (commands.empty()) {
+    return absl::StrCat("`", app.get_name(), " ", path, "` takes no argument \"", extra[0],
+                        "\" here");
+  }
+  return absl::StrCat("there is no command \"", path, path.empty() ? "" : " ", extra[0], "\"",
+                      SuggestionFor(extra[0], commands));
 }
 
 // One case of the script: the words that may follow `path`.
@@ -198,9 +243,11 @@ std::optional<int> Parse(CLI::App& app, Context& context, int argc, char** argv)
   } catch (const CLI::Success& version) {
     return app.exit(version);
   } catch (const CLI::ParseError& error) {
-    const std::string unknown = UnknownWord(app);
-    PrintError(absl::InvalidArgumentError(unknown.empty() ? error.what() : unknown), context.json);
-    std::cerr << "Run with --help for more information.\n";
+    const std::string wrong = WrongCommand(app, error);
+    PrintError(absl::InvalidArgumentError(wrong.empty() ? error.what() : wrong), context.json);
+    const std::string path = PathOf(*ChosenCommand(app));
+    std::cerr << "`" << app.get_name() << (path.empty() ? "" : " ") << path
+              << " --help` says more.\n";
     return kExitUsage;
   }
 }

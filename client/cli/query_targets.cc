@@ -128,8 +128,8 @@ void AddTargetOptions(CLI::App* command, TargetOptions* options) {
 absl::StatusOr<std::optional<FloatMatrix>> ReadOwnAnchors(const TargetOptions& options) {
   if (options.own_anchors_file.empty()) return std::nullopt;
   if (!options.images.empty()) {
-    return FieldError("own_anchors", "absent with --image, whose features are the collection's",
-                      "given");
+    return InvalidField("own_anchors",
+                        "does not apply to --image, whose features are the collection's");
   }
   PM_ASSIGN_OR_RETURN(FloatMatrix own, ReadVectors(options.own_anchors_file));
   return own;

@@ -139,13 +139,13 @@ absl::StatusOr<int32_t> LabelFrom(absl::string_view text, const PublicParameters
   const bool is_number = absl::SimpleAtoi(text, &label);
   if (!has_classes && parameters.class_names.empty()) {
     if (is_number && label != kNoLabel) return label;
-    return FieldError("label", "an integer, since the collection has no classes", "another text");
+    return InvalidField("label",
+                        "must be a whole number: the labels of this collection have no names");
   }
   if (is_number && IsKnown(label, parameters)) return label;
-  return FieldError("label",
-                    absl::StrCat("the number or name of a class of the collection (",
-                                 SomeClasses(parameters), ")"),
-                    "another text");
+  return InvalidField("label",
+                      absl::StrCat("must be the number or name of a class of the collection (",
+                                   SomeClasses(parameters), ")"));
 }
 
 }  // namespace privatemail::client

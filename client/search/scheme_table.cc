@@ -91,8 +91,10 @@ absl::StatusOr<Scheme> ResolveScheme(const SearchRequest& request,
       if (Takes(field, kSchemeNames.at(offered))) takers.push_back(offered);
     }
     if (request.scheme.has_value() || !field.is_cost || takers.empty()) {
-      return FieldError(field.name, absl::StrCat("absent with the scheme ", NameOf(scheme)),
-                        "given");
+      return InvalidField(field.name, absl::StrCat("does not apply to the scheme ", NameOf(scheme),
+                                                   field.is_cost && scheme == Scheme::kEncrypted
+                                                       ? ", which spends nothing"
+                                                       : ""));
     }
     return FieldError(
         "scheme",

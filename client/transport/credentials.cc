@@ -179,9 +179,9 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeChannelCredentials
     const ConnectionOptions& options, const std::string& access_key) {
   const bool has_ca = !options.ca_file.empty();
   if (!options.trust_fingerprint.empty() && (has_ca || options.insecure)) {
-    return FieldError("trust_fingerprint", "absent with an authority and without TLS", "given");
+    return InvalidField("trust_fingerprint", "does not apply with an authority or without TLS");
   }
-  if (has_ca && options.insecure) return FieldError("ca_file", "absent without TLS", "given");
+  if (has_ca && options.insecure) return InvalidField("ca_file", "does not apply without TLS");
   if (options.certificate_file.empty() != options.certificate_key_file.empty()) {
     const bool has_key = options.certificate_file.empty();
     return FieldError(has_key ? "certificate_file" : "certificate_key_file",

@@ -34,9 +34,9 @@ absl::Status StatusOf(absl::StatusCode code, const FieldProblem& problem, absl::
 }  // namespace
 
 std::string FieldProblem::Text(absl::string_view name) const {
-  const std::string sentence = actual.empty()
-                                   ? absl::StrCat(name, " ", expected)
-                                   : absl::StrCat(name, " must be ", expected, ", but is ", actual);
+  const std::string sentence =
+      absl::StrCat(name, actual.empty() ? " " : " must be ", expected,
+                   actual.empty() || actual == "absent" ? "" : absl::StrCat(", but is ", actual));
   return absl::StrCat(context, sentence, note);
 }
 

@@ -12,9 +12,11 @@
 namespace privatemail {
 
 struct FieldProblem {
-  std::string field;         // "private_iterations"
-  std::string expected;      // "between 1 and 100"
-  std::string actual;        // "0"; empty: `expected` is the whole sentence, "must be given"
+  std::string field;     // "private_iterations"
+  std::string expected;  // "between 1 and 100"
+  // "0"; "absent": the sentence does not repeat it; empty: `expected` is the whole sentence, "must
+  // be finite".
+  std::string actual;
   std::string context = {};  // precedes the sentence: "2 of 3 queries failed: "
   std::string note = {};     // follows it: "; nothing was spent"
 

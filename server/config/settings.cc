@@ -17,6 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
+#include "common/base/suggestion.h"
 #include "common/embedding/public_parameters.h"
 
 namespace privatemail::server {
@@ -91,8 +92,11 @@ absl::Status AssignEntry(absl::string_view key, const toml::node& node, DaemonOp
   const auto found =
       std::find_if(all.begin(), all.end(), [&](const Setting& one) { return key == one.key; });
   if (found == all.end()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", key, "' is no setting; privatemaild --check-config prints all there are"));
+    std::vector<std::string> keys;
+    for (const Setting& one : all) keys.emplace_back(one.key);
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", key, "' is no setting", Suggestion(key, keys),
+                     " (privatemaild --check-config prints all there are)"));
   }
   const auto* const text = node.as_string();
   return AssignFrom(node, *found, key,

@@ -4,10 +4,12 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
+#include "common/base/suggestion.h"
 #include "server/config/settings.h"
 
 namespace privatemail::server {
@@ -50,6 +52,18 @@ void CommandLine::AddFlags(CLI::App* app) {
                 "end: 0 when it is good, otherwise 1 or, where starting again would not help, 2, "
                 "after all that is wrong");
   for (const Setting& setting : Settings()) AddFlag(setting, &values, app);
+}
+
+std::string CommandLine::UnknownWord(const CLI::App& app) {
+  const std::vector<std::string> extra = app.remaining();
+  if (extra.empty()) return "";
+  if (!absl::StartsWith(extra[0], "-")) {
+    return absl::StrCat("privatemaild takes no argument \"", extra[0], "\": settings are options");
+  }
+  std::vector<std::string> flags = {"--config", "--check-config"};
+  for (const Setting& setting : Settings()) flags.push_back(setting.Flag());
+  const std::string option = extra[0].substr(0, extra[0].find('='));
+  return absl::StrCat("there is no option ", option, Suggestion(option, flags));
 }
 
 CommandLine::ReadResult CommandLine::Read() const {

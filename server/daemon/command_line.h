@@ -20,6 +20,10 @@ struct CommandLine {
   // Adds one flag per setting. The command line must outlive the parser.
   void AddFlags(CLI::App* app);
 
+  // The message for an unknown option of a command line that the parser refused; empty: the mistake
+  // is another one.
+  static std::string UnknownWord(const CLI::App& app);
+
   struct ReadResult {
     DaemonOptions options;  // defaults, overridden by the file, overridden by flags
     Problems problems;      // INVALID_ARGUMENT naming flag or file, line and key

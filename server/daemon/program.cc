@@ -244,8 +244,13 @@ int Main(int argc, char** argv) {
   command_line.AddFlags(&app);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kExitUsage;
+    const std::string unknown = command_line.UnknownWord(app);
+    std::fprintf(stderr, "error: %s\n`privatemaild --help` says more.\n",
+                 Printable(unknown.empty() ? error.what() : unknown).c_str());
+    return kExitUsage;
   }
   gpr_set_log_function(LogFromGrpc);
   google::protobuf::SetLogHandler(LogFromProtobuf);

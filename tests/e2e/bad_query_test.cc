@@ -41,8 +41,7 @@ class BadQuery : public FilledService {
 TEST_F(BadQuery, InvalidOptionIsRefused) {
   for (const auto& [flag, value, message] : std::vector<std::array<std::string, 3>>{
            {"--label", "5",
-            "--label must be the number or name of a class of the collection (0, 1, 2, 3, 4), but "
-            "is another text"},
+            "--label must be the number or name of a class of the collection (0, 1, 2, 3, 4)"},
            {"--private-iterations", "0", "--private-iterations must be"},
            {"--epsilon", "nan", "--epsilon must be finite and positive, but is nan"},
            {"--mechanism", "laplacian",

@@ -33,6 +33,16 @@ TEST_F(CommandLine, MistypedWordIsSuggested) {
   ExpectUsageError({"query", "things", "--vector", "v.npy", "--epsilon", "1"},
                    "there is no option --vector; did you mean \"--vectors\"?");
   ExpectUsageError({"calibrate", "--frobnicate", "1"}, "there is no option --frobnicate");
+  ExpectUsageError({"query", "things", "--topk", "3"}, "--topk; did you mean \"-k\"?");
+  ExpectUsageError({"search"}, "there is no command \"search\"; did you mean \"query\"?");
+  ExpectUsageError({"collection", "ls"},
+                   "there is no command \"collection ls\"; did you mean \"collection list\"?");
+  ExpectUsageError({"collection", "info", "a", "b"},
+                   "`privatemail collection info` takes no argument \"b\" here");
+  EXPECT_THAT(Run({"items", "list", "--cursr", "3"}).err,
+              HasSubstr("`privatemail items list --help` says more."));
+  EXPECT_THAT(Program({PRIVATEMAILD, "--listn", "x"}).Wait().err,
+              HasSubstr("there is no option --listn; did you mean \"--listen\"?"));
 }
 
 TEST_F(CommandLine, BashCompletionKnowsCommandsAndOptions) {
@@ -62,7 +72,7 @@ TEST(Evaluation, RunsItsOwnProgram) {
 }
 
 TEST_F(CommandLine, InvalidValueNamesExpectedForm) {
-  ExpectUsageError({}, "subcommand is required");
+  ExpectUsageError({}, "`privatemail` needs a command: query, explain, ");
   ExpectUsageError(
       {"collection", "create", "n", "--label-graph", "round"},
       "--label-graph must be balanced, distance, kernel or one_hot_kernel, but is \"round\"");
@@ -70,8 +80,8 @@ TEST_F(CommandLine, InvalidValueNamesExpectedForm) {
     ExpectUsageError({"collection", "create", "n", "--dim", text},
                      "--dim: must be a whole number, but is \"" + text + '"');
   }
-  ExpectUsageError({"collection", "info", ""}, "NAME: must not be empty, but is");
-  ExpectUsageError({"collection", "info", "caf\xe9"}, "NAME: must be UTF-8, but is not");
+  ExpectUsageError({"collection", "info", ""}, "NAME: must not be empty");
+  ExpectUsageError({"collection", "info", "caf\xe9"}, "NAME: must be UTF-8");
   ExpectUsageError({"sensitivity", "--seed", "-1"},
                    "--seed: must be a whole number from 0 to 4294967295, but is \"-1\"");
   ExpectUsageError({"query", "n", "--epsilon", "x"}, "--epsilon: must be a number, but is \"x\"");

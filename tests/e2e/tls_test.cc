@@ -58,7 +58,7 @@ TEST_F(Tls, UntrustedServerIsRefused) {
   ExpectRefused({"--insecure"}, "UNAVAILABLE", {daemon_->address(), "it probably speaks TLS"});
   std::string other = daemon_->fingerprint();
   ExpectRefused({"--insecure", "--trust", other}, "INVALID_ARGUMENT",
-                {"--trust must be absent with an authority and without TLS"});
+                {"--trust does not apply with an authority or without TLS"});
   other[63] = other[63] == '0' ? '1' : '0';
   ExpectRefused({"--trust", other}, "UNAVAILABLE",
                 {daemon_->address(), daemon_->fingerprint(), other});

@@ -312,7 +312,7 @@ absl::Status Ledger::GrantOperator(const std::string& name, const std::string& s
                       absl::StrCat("a name of 1 to ", kMaxNameBytes, " printable bytes"),
                       absl::StrCat("\"", Printable(name), "\""));
   }
-  if (server.empty()) return FieldError("server", "that of the operator", "absent");
+  if (server.empty()) return FieldError("server", "given for an operator", "absent");
   PM_RETURN_IF_ERROR(CheckGrantedBudget(budget, accounting));
   const std::lock_guard lock(mutex_);
   PM_ASSIGN_OR_RETURN(sqlite::Transaction transaction, BeginTransaction());

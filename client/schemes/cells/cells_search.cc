@@ -90,8 +90,10 @@ absl::Status CellsSearch::ChooseItems() {
   const absl::StatusOr<CellQuality> quality = QualityOf(published);
   if (absl::IsFailedPrecondition(quality.status())) {
     return FieldError(
-        "items", "given, the number of items to fetch",
-        absl::StrCat("absent, and its default is not known: ", quality.status().message()));
+        "items",
+        absl::StrCat("given, the number of items to fetch, since its default is not known: ",
+                     quality.status().message()),
+        "absent");
   }
   PM_RETURN_IF_ERROR(quality.status());
   items_ = std::min(cost_.ask * DefaultItems(*quality, cost_, cells),

@@ -38,7 +38,7 @@ absl::Status CheckOwnRowsAreHidden(const JointSetting& setting, const PrivacyCos
   if (!own || traits.protects != MechanismTraits::Protects::kInput) return absl::OkStatus();
   return InvalidField(
       setting.own_anchors ? "own_anchors" : "dummies",
-      absl::StrCat("must not be given with ", traits.name,
+      absl::StrCat("does not apply to ", traits.name,
                    ", which adds no noise to their rows and so would publish them"));
 }
 
@@ -65,7 +65,7 @@ absl::Status CheckPlaces(const JointSetting& setting, const Target& target,
   if (!target.places.empty() && traits.protects != MechanismTraits::Protects::kValue) {
     return InvalidField(
         "places",
-        absl::StrCat("must not be given with ", traits.name,
+        absl::StrCat("does not apply to ", traits.name,
                      ", which does not hide the class: ranked classes would reveal features"));
   }
   for (const ClassPlaces& one : target.places) {

@@ -54,7 +54,7 @@ class CellsConnection : public SchemeConnection {
       return FieldError("target", "given again, because no file names it", "absent");
     }
     if (target.label.has_value()) {
-      return FieldError("label", "absent with the scheme cells", "given");
+      return InvalidField("label", "does not apply to the scheme cells");
     }
     PM_ASSIGN_OR_RETURN(CellTarget point, CellTarget::From(parameters, target.features,
                                                            k.value_or(SearchRequest().k)));

@@ -100,7 +100,7 @@ TEST_F(JointReleaseTest, PlacesAndKOutOfRangeAreRefusedBeforeCharge) {
   target.places = {{.slot = 0, .places = 8}};
   EXPECT_THAT(
       Release(target, {.epsilon = 1, .mechanism = *MechanismFromName("lap-output"), .radius = .5}),
-      FailsWith(kInvalid, "places must not be given with lap-output"));
+      FailsWith(kInvalid, "places does not apply to lap-output"));
   EXPECT_EQ(Charged().releases, 0);
 }
 
@@ -145,7 +145,7 @@ TEST(JointRelease, OwnRowsWithNoiseOnInputAreRefusedBeforeCharge) {
     ASSERT_OK_AND_ASSIGN(const JointScheme scheme,
                          JointScheme::Create(Parameters(MakeAnchors()), MakeAnchors(), own));
     EXPECT_THAT(scheme.Release(TargetOf(10, 3), cost, ChargeTo(*funded.ledger, kUuid), bits),
-                FailsWith(kInvalid, field + " must not be given with gauss-input"));
+                FailsWith(kInvalid, field + " does not apply to gauss-input"));
   }
   EXPECT_EQ(funded.ledger->Show(kUuid)->releases, 0);
 }
