@@ -12,7 +12,9 @@
 #include "client/cli/search_text.h"
 #include "client/search/last_search.h"
 #include "client/search/result_json.h"
+#include "client/search/scheme_table.h"
 #include "common/base/field_error.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/wire/proto_conversions.h"
 #include "privatemail/search.h"
@@ -21,6 +23,7 @@ namespace privatemail::client::cli {
 namespace {
 
 struct ResendFlags {
+  std::string collection;  // empty: any
   std::string label;
   TargetOptions target;
   std::optional<int64_t> k;
@@ -63,17 +66,23 @@ absl::StatusOr<SearchTarget> ReadTarget(const ResendFlags& flags,
 }
 
 absl::StatusOr<Result> Resend(const Context& context, const ResendFlags& flags) {
-  PM_ASSIGN_OR_RETURN(const LastSearch last, LoadLastRelease(context.state_folder));
+  PM_ASSIGN_OR_RETURN(const LastSearch last,
+                      LoadLastRelease(context.state_folder, flags.collection));
   PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(last.collection.parameters()));
   PM_ASSIGN_OR_RETURN(const SearchTarget target, ReadTarget(flags, parameters));
   PM_ASSIGN_OR_RETURN(std::unique_ptr<SearchClient> client, SearchClient::Connect(context));
-  const absl::StatusOr<SearchResponse> sent = client->Resend(target, flags.k);
+  const absl::StatusOr<SearchResponse> sent =
+      client->Resend(target, flags.k, last.collection.name());
   client.reset();  // as `query` does
   PM_ASSIGN_OR_RETURN(const SearchResponse response, sent);
   nlohmann::json json = ToJson(response, last.collection.name(), 0);
   json["spent"] = ToJson(Budget{});
-  std::string text = MatchesText(json) + CostText({json});
-  return Result{.json = std::move(json), .text = std::move(text), .columns = kMatchColumns};
+  const std::string text =
+      absl::StrCat("the last release again, to the collection ", Printable(last.collection.name()),
+                   " by ", NameOf(last.scheme), ", read for ",
+                   target.name.empty() ? "the label" : Printable(target.name), "\n",
+                   MatchesText(json), CostText({json}));
+  return Result{.json = std::move(json), .text = text, .columns = kMatchColumns};
 }
 
 }  // namespace
@@ -87,6 +96,8 @@ void AddReplayCommands(CLI::App& app, Context& context) {
       "Send the last release again, at no cost, and print the matches of one class, of the "
       "classes that fit the target or, for cells, the items nearest to it",
       &Resend);
+  resend->add_option("NAME", flags->collection,
+                     "The collection that the last release was for; others are refused");
   resend->add_option("--label", flags->label,
                      "Joint: the class whose matches to print, - from standard input; not sent");
   AddFeatureOptions(resend, &flags->target);

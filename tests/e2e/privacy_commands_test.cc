@@ -37,8 +37,13 @@ TEST_F(PrivacyCommands, ResendWithoutALabelRanksTheClassesAgain) {
   EXPECT_EQ(again["matches"], answer["matches"]);
   EXPECT_EQ(again["classes"].size(), answer["classes"].size());
   ExpectRefused({"resend", "--label", "0", "--vectors", Vectors("queries"), "--row", "1"},
-                "INVALID_ARGUMENT", {"--label must be given", "given with the target"});
-  ExpectRefused({"resend"}, "INVALID_ARGUMENT", {"or the target for a guess of it, but is absent"});
+                "INVALID_ARGUMENT", {"--label does not apply with a target"});
+  ExpectRefused({"resend"}, "INVALID_ARGUMENT", {"--label must be given with the scheme joint"});
+  ExpectRefused({"resend", "others", "--label", "0"}, "FAILED_PRECONDITION",
+                {"the last release was for the collection things, not for others"});
+  EXPECT_THAT(Run({"resend", "things", "--vectors", Vectors("queries"), "--row", "1"}).out,
+              ::testing::StartsWith("the last release again, to the collection things by joint, "
+                                    "read for "));
 }
 
 // The example of the bounded Gaussian document's table 1, epsilon .5.
