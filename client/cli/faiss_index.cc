@@ -16,6 +16,7 @@
 #include <new>
 #include <system_error>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/base/file_trial.h"
@@ -29,14 +30,16 @@ namespace {
 constexpr char kExpected[] = "an index file that FAISS can read";
 constexpr int64_t kRowsPerBlock = 1024;
 
-// "Error in FUNCTION at FILE.cpp:LINE: Error: 'CONDITION' failed: TEXT" without what names sources
-// of FAISS.
+// "Error in FUNCTION at FILE.cpp:LINE: Error: 'CONDITION' failed: TEXT" without the names of
+// sources of FAISS.
 std::string TextOf(const faiss::FaissException& error) {
   absl::string_view text = error.msg;
   for (const absl::string_view before : {".cpp:", ".h:", ": ", "failed: "}) {
     const size_t at = text.find(before);
     if (at != absl::string_view::npos) text.remove_prefix(at + before.size());
   }
+  if (absl::StartsWith(text, "read error")) return "it ends before its data does";
+  if (absl::StartsWith(text, "Error: '")) return "its parts contradict each other";
   return std::string(text);
 }
 
@@ -122,6 +125,8 @@ FaissIndex::FaissIndex(std::unique_ptr<faiss::Index> index)
 
 absl::StatusOr<FaissIndex> FaissIndex::Open(const std::string& path,
                                             std::vector<std::string> trial) {
+  if (path == kStandardInput)
+    return absl::InvalidArgumentError("FAISS reads no standard input (-)");
   PM_RETURN_IF_ERROR(InputFile::Open(path).status());  // its own errors for what is no file
   if (!trial.empty()) {
     trial.push_back(path);

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/collection.h"
@@ -13,6 +14,7 @@
 #include "client/cli/values.h"
 #include "client/schemes/class_labels.h"
 #include "client/transport/upload.h"
+#include "common/base/field_error.h"
 #include "common/base/input_file.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -76,6 +78,13 @@ absl::Status CheckCount(const std::string& what, size_t count, int64_t rows) {
       what, " must hold one line or value for each of the ", rows, " vectors, but holds ", count));
 }
 
+absl::Status CheckLines(const std::string& what, const std::vector<std::string>& lines,
+                        int64_t rows) {
+  const bool is_array = absl::StartsWith(lines.front(), "[");
+  return WithNote(CheckCount(what, lines.size(), rows),
+                  is_array ? ": its elements must stand on a line each, without brackets" : "");
+}
+
 // Protobuf refuses strings that are not UTF-8.
 absl::Status CheckTexts(const char* field, const std::vector<std::string>& texts) {
   for (size_t row = 0; row < texts.size(); ++row) {
@@ -97,7 +106,7 @@ absl::Status CheckOneStandardInput(const IngestOptions& options) {
   return absl::InvalidArgumentError("only one file can be standard input (-)");
 }
 
-// What differs between the index and the collection.
+// Names the differences between the index and the collection.
 void WarnOfIndex(const FaissIndex& index, const std::string& path,
                  const PublicParameters& parameters) {
   if (!index.is_exact()) {
@@ -110,6 +119,12 @@ void WarnOfIndex(const FaissIndex& index, const std::string& path,
   Warn(absl::StrCat(path, " ranks ", metric, ", but the collection by ",
                     NameIn(kMetricNames, parameters.metric),
                     ": the nearest items are the same only if all vectors have the same norm"));
+}
+
+absl::Status CheckDimension(const std::string& file, const PublicParameters& parameters,
+                            int64_t dimension) {
+  if (parameters.feature_dim == 0) return absl::OkStatus();  // the first item fixes it
+  return CheckColumns(file, parameters.feature_dim, dimension);
 }
 
 // Vectors and, of an index that has them, ids.
@@ -126,20 +141,17 @@ absl::StatusOr<Rows> ReadVectorRows(const IngestOptions& options,
   };
   if (options.faiss_file.empty()) {
     PM_ASSIGN_OR_RETURN(VectorFile file, VectorFile::Open(options.vectors_file));
+    PM_RETURN_IF_ERROR(CheckDimension("--vectors", parameters, file.cols()));
     take(std::move(file));
   } else {
     PM_ASSIGN_OR_RETURN(FaissIndex index,
                         FaissIndex::Open(options.faiss_file, {"/proc/self/exe", kTryFaissIndex}));
-    WarnOfIndex(index, options.faiss_file, parameters);
     for (const int64_t id : index.ids()) {
       rows.ids.push_back(absl::StrCat(options.id_prefix, id));
     }
+    PM_RETURN_IF_ERROR(CheckDimension(options.faiss_file, parameters, index.cols()));
+    WarnOfIndex(index, options.faiss_file, parameters);
     take(std::move(index));
-  }
-  if (parameters.feature_dim > 0) {
-    const std::string& file =
-        options.faiss_file.empty() ? options.vectors_file : options.faiss_file;
-    PM_RETURN_IF_ERROR(CheckColumns(file, parameters.feature_dim, rows.dim));
   }
   return rows;
 }
@@ -170,7 +182,7 @@ absl::StatusOr<Rows> ReadRows(const IngestOptions& options, const PublicParamete
   }
   if (!options.payloads_file.empty()) {
     PM_ASSIGN_OR_RETURN(rows.payloads, ReadLines("--payloads", options.payloads_file));
-    PM_RETURN_IF_ERROR(CheckCount("--payloads", rows.payloads.size(), rows.count));
+    PM_RETURN_IF_ERROR(CheckLines("--payloads", rows.payloads, rows.count));
   }
   if (options.ids_file.empty()) {
     rows.ids_are_row_numbers = rows.ids.empty();
@@ -179,7 +191,7 @@ absl::StatusOr<Rows> ReadRows(const IngestOptions& options, const PublicParamete
     }
   } else {
     PM_ASSIGN_OR_RETURN(rows.ids, ReadLines("--ids", options.ids_file));
-    PM_RETURN_IF_ERROR(CheckCount("--ids", rows.ids.size(), rows.count));
+    PM_RETURN_IF_ERROR(CheckLines("--ids", rows.ids, rows.count));
   }
   return rows;
 }

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -70,6 +71,10 @@ absl::StatusOr<std::vector<std::string>> ReadLines(absl::string_view flag,
   }
   absl::string_view text = file->bytes();
   PM_RETURN_IF_ERROR(SkipByteOrderMark(absl::StrCat(flag, " ", path), &text));
+  if (absl::StartsWith(text, "\x93NUMPY")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        flag, " must be a text file of one value a line, but ", path, " is a numpy array"));
+  }
   absl::ConsumeSuffix(&text, "\n");
   std::vector<std::string> lines;
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {

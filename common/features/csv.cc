@@ -104,7 +104,10 @@ absl::StatusOr<int64_t> AppendCells(absl::string_view name, int64_t line_number,
     const absl::string_view cell = absl::StripAsciiWhitespace(text);
     if (!absl::SimpleAtof(cell, &values->emplace_back())) {
       return BadFile(name, "line ", line_number, " column ", first + count,
-                     ": expected a number, got ", Quoted(cell));
+                     ": expected a number, got ", Quoted(cell),
+                     cell.find_first_of("; \t") == absl::string_view::npos
+                         ? ""
+                         : ": commas separate columns, and points decimals");
     }
     ++count;
   }

@@ -35,7 +35,9 @@ bool ReadNumbers(const toml::node& node, std::array<Number, kCount>* to) {
 absl::string_view ReadKey(absl::string_view key, const toml::node& node, OnnxOptions* options) {
   if (key == "size") {
     std::array<int, 2> size;
-    if (!ReadNumbers(node, &size)) return "[WIDTH, HEIGHT] in pixels";
+    if (!ReadNumbers(node, &size) || !(std::min(size[0], size[1]) > 0)) {
+      return "[WIDTH, HEIGHT] in pixels";
+    }
     options->input_width = size[0];
     options->input_height = size[1];
   } else if (key == "mean") {

@@ -3,6 +3,7 @@
 #   - the daemon contains no object, library or header of client/, and no OpenCV
 #   - no cycle of includes between folders
 #   - only RPC, services, connect, daemon and transport include grpcpp; only server/mpi/ranks.cc and its watchdog.h include MPI
+#   - of the client, only the reader of the user's index files calls FAISS, and nothing calls OpenCV itself
 #   - programs with a network channel do not link seeded noise; the evaluation's module, which does, has no channel
 # usage: link_graph_test.sh SOURCE_FOLDER BUILD_FOLDER
 set -euo pipefail
@@ -23,6 +24,10 @@ if found=$(cd "$1" && grep -rlE '#include [<"]grpcpp' common client server | gre
 fi
 if found=$(cd "$1" && grep -rlE '#include [<"]mpi' common client server | grep -vE '^server/mpi/(ranks.cc|watchdog.h)$'); then
   printf 'these include MPI and must not:\n%s\n' "$found"
+  exit 1
+fi
+if found=$(cd "$1" && grep -rlE '#include <(faiss|opencv2)/' client | grep -vE '^client/cli/faiss_index.cc$'); then
+  printf 'these call FAISS or OpenCV, which data of a server must not reach:\n%s\n' "$found"
   exit 1
 fi
 if found=$(ninja -C "$2" -t inputs server/privatemaild | grep -iE 'libmpi|privatemail_mpi|privatemail_features'); then

@@ -1,6 +1,9 @@
 #include "client/schemes/encrypted/encrypted_search.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_split.h"
 #include "tests/testing/matchers.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace privatemail::client::cli {
 namespace {
@@ -41,6 +42,12 @@ absl::StatusOr<std::vector<int64_t>> Rows(const std::vector<std::string>& words,
   const absl::StatusOr<RowSelection> rows = RowSelection::Parse("--rows", words);
   if (!rows.ok()) return rows.status();
   return rows->Of("--rows", count);
+}
+
+TEST(ReadLines, NumpyArrayIsRefused) {
+  const TemporaryFolder folder;
+  EXPECT_THAT(ReadLines("--ids", folder.Write("ids.npy", "\x93NUMPY\n")),
+              FailsWith(absl::StatusCode::kInvalidArgument, "ids.npy is a numpy array"));
 }
 
 TEST(RowSelection, TakesRowsRangesAndAll) {

@@ -242,6 +242,7 @@ TEST(ModelProfile, WrongKeyOrTypeIsNamed) {
       {"scale = '2'", "scale: expected a number, got '2'"},
       {"size = 128", "size: expected [WIDTH, HEIGHT] in pixels, got 128"},
       {"size = [1.5, 2]", "size: expected [WIDTH, HEIGHT]"},
+      {"size = [0, 2]", "size: expected [WIDTH, HEIGHT]"},
       {"channels = 'gbr'", "channels: expected \"rgb\" or \"bgr\", got 'gbr'"},
       {"layer = 3", "layer: expected a text, got 3"},
       {"scale 2", "m.toml line 1: "}};
