@@ -418,7 +418,8 @@ absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& optio
                            {"reasons", reasons}},
                   .exit_code = exit_code,
                   .hint = "Nothing was sent.",
-                  .columns = columns};
+                  .columns = columns,
+                  .brief = {"dry_run", "rejected", "new_classes", "reasons"}};
   }
   const bool changed = response.inserted() + response.updated() > 0;
   Result result{.json = {{"acknowledged", acknowledged},
