@@ -8,7 +8,6 @@
 #define PRIVATEMAIL_SEARCH_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
