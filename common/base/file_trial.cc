@@ -44,15 +44,13 @@ std::string EndOf(int status) {
   return absl::StrCat("ends the process that runs it (", ::strsignal(signal), ")");
 }
 
-// Returns what the command printed, and its status of waitpid.
-absl::StatusOr<std::pair<std::string, int>> Run(const std::vector<std::string>& command) {
-  const auto failed = [](int error) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("a process for it cannot be started: ", std::strerror(error)));
-  };
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return failed(errno);
-  const absl::Cleanup close_reader = [&] { ::close(ends[0]); };
+absl::Status CannotStart(int error) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("a process for it cannot be started: ", std::strerror(error)));
+}
+
+// Starts a command that prints to a file.
+absl::StatusOr<pid_t> StartCommand(const std::vector<std::string>& command, int output) {
   std::vector<char*> words;
   words.reserve(command.size() + 1);
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
@@ -60,13 +58,41 @@ absl::StatusOr<std::pair<std::string, int>> Run(const std::vector<std::string>& 
   posix_spawn_file_actions_t files;
   ::posix_spawn_file_actions_init(&files);
   ::posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_adddup2(&files, ends[1], 1);
+  ::posix_spawn_file_actions_adddup2(&files, output, 1);
   ::posix_spawn_file_actions_addopen(&files, 2, "/dev/null", O_WRONLY, 0);  // the library's log
   pid_t child = 0;
   const int error = ::posix_spawnp(&child, words[0], &files, nullptr, words.data(), environ);
   ::posix_spawn_file_actions_destroy(&files);
+  if (error != 0) return CannotStart(error);
+  return child;
+}
+
+// Starts a fork that prints to a file and meets signals as a new program does.
+absl::StatusOr<pid_t> StartFork(absl::FunctionRef<int()> run, int output) {
+  const pid_t child = ::fork();
+  if (child < 0) return CannotStart(errno);
+  if (child > 0) return child;
+  for (const int signal : {SIGABRT, SIGALRM, SIGBUS, SIGFPE, SIGILL, SIGSEGV}) {
+    ::signal(signal, SIG_DFL);
+  }
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::dup2(output, 1);
+  ::dup2(::open("/dev/null", O_WRONLY), 2);  // the library's log
+  // An exception must not reach the code of the program.
+  ::_exit([&]() noexcept { return run(); }());
+}
+
+// Returns what the child printed that `start` started, and its status of waitpid.
+absl::StatusOr<std::pair<std::string, int>> Run(
+    absl::FunctionRef<absl::StatusOr<pid_t>(int output)> start) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return CannotStart(errno);
+  const absl::Cleanup close_reader = [&] { ::close(ends[0]); };
+  const absl::StatusOr<pid_t> child = start(ends[1]);
   ::close(ends[1]);
-  if (error != 0) return failed(error);
+  if (!child.ok()) return child.status();
   std::string printed;
   char buffer[4096];
   ssize_t count = 0;
@@ -74,16 +100,14 @@ absl::StatusOr<std::pair<std::string, int>> Run(const std::vector<std::string>& 
     if (count > 0) printed.append(buffer, static_cast<size_t>(count));
   }
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  while (::waitpid(*child, &status, 0) < 0 && errno == EINTR) {
   }
   return std::pair(std::move(printed), status);
 }
 
-}  // namespace
-
-absl::Status TryInChild(const std::vector<std::string>& command, const std::string& path,
-                        absl::string_view expected) {
-  const auto ended = Run(command);
+absl::Status Try(absl::FunctionRef<absl::StatusOr<pid_t>(int output)> start,
+                 const std::string& path, absl::string_view expected) {
+  const auto ended = Run(start);
   if (!ended.ok()) return WithContext(absl::StrCat(path, ": "), ended.status());
   const auto& [printed, status] = *ended;
   if (printed == kGood) return absl::OkStatus();
@@ -91,6 +115,18 @@ absl::Status TryInChild(const std::vector<std::string>& command, const std::stri
   return absl::InvalidArgumentError(absl::StrCat(path, ": expected ", expected, ", got one that ",
                                                  EndOf(status),
                                                  ": it is damaged, or made for another program"));
+}
+
+}  // namespace
+
+absl::Status TryInChild(const std::vector<std::string>& command, const std::string& path,
+                        absl::string_view expected) {
+  return Try([&](int output) { return StartCommand(command, output); }, path, expected);
+}
+
+absl::Status TryInFork(absl::FunctionRef<int()> run, const std::string& path,
+                       absl::string_view expected) {
+  return Try([&](int output) { return StartFork(run, output); }, path, expected);
 }
 
 int ReportTrial(const TrialLimits& limits, absl::FunctionRef<absl::Status()> trial) {

@@ -24,6 +24,12 @@ struct TrialLimits {
 absl::Status TryInChild(const std::vector<std::string>& command, const std::string& path,
                         absl::string_view expected);
 
+// The same in a fork of this process, for a program without such a command. `run` calls
+// ReportTrial; it lacks the other threads, so a lock that one of them holds lasts until the time is
+// over.
+absl::Status TryInFork(absl::FunctionRef<int()> run, const std::string& path,
+                       absl::string_view expected);
+
 // In the child: runs the trial within the limits and reports its status. Returns the exit code.
 int ReportTrial(const TrialLimits& limits, absl::FunctionRef<absl::Status()> trial);
 

@@ -90,9 +90,10 @@ std::string ModelProfilePath(const std::string& path);
 // INVALID_ARGUMENT: no TOML, an unknown key or a value of another type; names file, line and key.
 absl::StatusOr<OnnxOptions> ReadModelProfile(const std::string& path);
 
-// OpenCV ends the process on some damaged models. With a command, MakeOnnxExtractor first runs it
-// with two more arguments, for TryModel, and the model's fault is an error. Without one it trusts
-// the model.
+// OpenCV ends the process on some damaged models. MakeOnnxExtractor therefore first tries each in a
+// process of its own, and the model's fault is an error. That process runs `command` with two more
+// arguments, for TryModel; empty, as by default, it is a fork. Set a command where other threads
+// run OpenCV, too: a fork lacks them, and a lock that one holds makes it refuse the model.
 void SetModelTrial(std::vector<std::string> command);
 // Loads and runs a model in a process of its own, with limits of time and memory, and prints a
 // verdict. Returns the exit code.

@@ -1,7 +1,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
+#include <opencv2/core/utility.hpp>
 #include <opencv2/core/version.hpp>
 #include <set>
 #include <thread>
@@ -20,7 +22,8 @@ namespace {
 constexpr unsigned kMaxSeconds = 120;
 
 struct Trials {
-  std::mutex mutex;  // guards the following
+  std::atomic<bool> is_one = false;  // this process tries a model
+  std::mutex mutex;                  // guards the following
   std::vector<std::string> command;
   std::set<std::string> good;  // identities
 };
@@ -47,17 +50,28 @@ void SetModelTrial(std::vector<std::string> command) {
 }
 
 absl::Status TryModelInChild(const std::string& path, const std::string& identity) {
+  constexpr char kExpected[] = "a model that OpenCV " CV_VERSION " can run";
   Trials& trials = Shared();
+  if (trials.is_one) return absl::OkStatus();
   const std::lock_guard lock(trials.mutex);
-  if (trials.command.empty() || trials.good.contains(identity)) return absl::OkStatus();
-  std::vector<std::string> command = trials.command;
-  command.insert(command.end(), {path, identity});
-  PM_RETURN_IF_ERROR(TryInChild(command, path, "a model that OpenCV " CV_VERSION " can run"));
+  if (trials.good.contains(identity)) return absl::OkStatus();
+  if (trials.command.empty()) {
+    const auto try_model = [&] {
+      cv::setNumThreads(0);  // a fork lacks the threads of its pool
+      return TryModel(path, identity);
+    };
+    PM_RETURN_IF_ERROR(TryInFork(try_model, path, kExpected));
+  } else {
+    std::vector<std::string> command = trials.command;
+    command.insert(command.end(), {path, identity});
+    PM_RETURN_IF_ERROR(TryInChild(command, path, kExpected));
+  }
   trials.good.insert(identity);
   return absl::OkStatus();
 }
 
 int TryModel(const std::string& path, const std::string& identity) {
+  Shared().is_one = true;
   std::optional<OnnxOptions> options = OnnxOptionsOf(identity);
   if (!options.has_value()) return 1;
   options->path = path;

@@ -1,6 +1,7 @@
 #include "common/features/onnx_model.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -20,9 +21,10 @@
 namespace privatemail {
 namespace {
 
-constexpr int kExternal = 1;       // of Tensor.data_location
-constexpr int kChannels = 3;       // of an image
-constexpr int kMaxSide = 1 << 20;  // larger ones are refused as options, not wrapped around
+constexpr int kExternal = 1;           // of Tensor.data_location
+constexpr int kInt32 = 6, kInt64 = 7;  // of Tensor.data_type
+constexpr int kChannels = 3;           // of an image
+constexpr int kMaxSide = 1 << 20;      // larger ones are refused as options, not wrapped around
 
 template <typename... Parts>
 absl::Status BadModel(const std::string& path, const Parts&... parts) {
@@ -149,6 +151,60 @@ absl::Status CheckNames(const std::string& path, const onnx::Graph& graph,
   return absl::OkStatus();
 }
 
+// The values of a tensor of int32 or int64; none of another one.
+std::vector<int64_t> IntegersOf(const onnx::Tensor& tensor) {
+  std::vector<int64_t> values(tensor.int64_data().begin(), tensor.int64_data().end());
+  values.insert(values.end(), tensor.int32_data().begin(), tensor.int32_data().end());
+  const auto read = [&](auto value) {
+    for (size_t at = 0; at + sizeof(value) <= tensor.raw_data().size(); at += sizeof(value)) {
+      std::memcpy(&value, tensor.raw_data().data() + at, sizeof(value));
+      values.push_back(value);
+    }
+  };
+  if (tensor.data_type() == kInt64) read(int64_t{});
+  if (tensor.data_type() == kInt32) read(int32_t{});
+  return values;
+}
+
+// OpenCV takes the nearest element for an index that is out of range. Sees indices that are
+// weights, into what the model states the shape of.
+absl::Status CheckIndices(const std::string& path, const onnx::Graph& graph) {
+  std::map<absl::string_view, std::vector<int64_t>> shapes, integers;
+  for (const auto* values : {&graph.input(), &graph.value_info()}) {
+    for (const onnx::Value& value : *values) {
+      std::vector<int64_t>& shape = shapes[value.name()];
+      shape.clear();
+      for (const onnx::Dimension& dim : value.type().tensor_type().shape().dim()) {
+        shape.push_back(dim.dim_value());
+      }
+    }
+  }
+  for (const onnx::Tensor& weights : graph.initializer()) {
+    shapes[weights.name()] = {weights.dims().begin(), weights.dims().end()};
+    integers[weights.name()] = IntegersOf(weights);
+  }
+  for (const onnx::Node& node : graph.node()) {
+    if (node.op_type() == "Constant" && node.output_size() == 1 && node.attribute_size() == 1) {
+      integers[node.output(0)] = IntegersOf(node.attribute(0).t());
+    }
+    if (node.op_type() != "Gather" || node.input_size() != 2) continue;
+    const std::vector<int64_t>& shape = shapes[node.input(0)];
+    int64_t axis = 0;
+    for (const onnx::Attribute& attribute : node.attribute()) {
+      if (attribute.name() == "axis") axis = attribute.i();
+    }
+    if (axis < 0) axis += std::ssize(shape);
+    if (axis < 0 || axis >= std::ssize(shape)) continue;  // unknown, or OpenCV refuses it
+    const int64_t size = shape[static_cast<size_t>(axis)];
+    for (const int64_t index : integers[node.input(1)]) {
+      if (size <= 0 || (index >= -size && index < size)) continue;
+      return BadModel(path, "expected indices from ", -size, " to ", size - 1, " of a node Gather ",
+                      "into '", absl::CHexEscape(node.input(0)), "', got ", index);
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ReadInput(const std::string& path, const onnx::Value& input, OnnxModel* model) {
   const auto& dims = input.type().tensor_type().shape().dim();
   if (dims.empty()) return absl::OkStatus();  // it does not say
@@ -198,6 +254,7 @@ absl::StatusOr<OnnxModel> ReadOnnxModel(const std::string& path) {
     PM_RETURN_IF_ERROR(files.Inline(tensor));
     return CheckValues(path, *tensor);
   }));
+  PM_RETURN_IF_ERROR(CheckIndices(path, *graph));
   files.AddTo(&digest);
   model.sha256 = digest.Digest();
   // Other models keep their bytes; what is unknown above survives this.

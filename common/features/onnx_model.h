@@ -23,6 +23,7 @@ struct OnnxModel {
 // the path, besides errors of ReadFileBytes:
 // - no ONNX model; weights in a file that is missing, too short or outside of its folder;
 //   fewer or more values than their shape says
+// - a constant index of a Gather that is out of range
 // - a node reads what no input, weight or earlier node gives
 // - not exactly one input without weights, or one that is not an image of three channels
 absl::StatusOr<OnnxModel> ReadOnnxModel(const std::string& path);

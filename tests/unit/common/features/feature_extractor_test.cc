@@ -3,6 +3,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/onnx_model.h"
@@ -182,10 +183,39 @@ TEST(OnnxExtractor, UnusableModelIsRefusedByItsFault) {
   EXPECT_THAT(MakeOnnxExtractor(options), IsOk());
 }
 
+TEST(OnnxExtractor, FatalModelIsAnErrorWithoutATrialCommand) {
+  const TemporaryFolder folder;
+  const std::string model = folder.Write("fatal.onnx", FatalModel());
+  EXPECT_THAT(MakeOnnxExtractor(SmallOptions(model)),
+              FailsWith(kInvalid, "fatal.onnx: expected a model that OpenCV 4"));
+}
+
+TEST(OnnxExtractor, IndexOutOfRangeIsNamed) {
+  using namespace onnx_bytes;
+  const TemporaryFolder folder;
+  const std::string axis = Text(5, Text(1, "axis") + Number(3, 1) + Number(20, /*INT*/ 2));
+  for (const int64_t index : {-4, -3, 2, 3}) {
+    const auto value = static_cast<uint64_t>(index);
+    const std::string listed = Number(2, /*INT64*/ 7) + Text(8, "i") + Number(7, value);
+    const std::string path =
+        folder.Write("m.onnx", OnnxModelOf({.nodes = {Node("Gather", {"x", "i"}, "y", axis)},
+                                            .weights = {listed},
+                                            .outputs = {TensorInfo("y", {1, 2, 4})}}));
+    const auto extractor = MakeOnnxExtractor(SmallOptions(path));
+    EXPECT_EQ(extractor.ok(), index >= -3 && index < 3) << extractor.status();
+    if (extractor.ok()) continue;
+    EXPECT_THAT(extractor, FailsWith(kInvalid, absl::StrCat("expected indices from -3 to 2 of a "
+                                                            "node Gather into 'x', got ",
+                                                            index)));
+  }
+}
+
 // The end-to-end test of this runs FatalModel.
 TEST(OnnxExtractor, DeathOfItsTrialNamesTheModel) {
   const TemporaryFolder folder;
-  const OnnxOptions options = SmallOptions(folder.Write("m.onnx", ChannelMeansModel()));
+  // No other test has tried this model.
+  const std::string model = OnnxModelOf({.nodes = {onnx_bytes::Node("GlobalMaxPool", {"x"}, "y")}});
+  const OnnxOptions options = SmallOptions(folder.Write("m.onnx", model));
   const std::pair<const char*, const char*> ends[] = {
       {"kill -FPE $$", "m.onnx: expected a model that OpenCV 4"},
       {"kill -FPE $$", "(Floating point exception)"},
