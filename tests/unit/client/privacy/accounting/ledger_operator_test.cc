@@ -242,25 +242,11 @@ TEST_F(LedgerOperator, ConcurrentProcessesNeverOverspendTheSum) {
       ASSERT_THAT(ledger->GrantOperator("acme", server, {2, 0}), IsOk());
     }
   }
-  std::vector<pid_t> children;
-  for (int child = 0; child < 2; ++child) {
-    const pid_t pid = fork();
-    ASSERT_GE(pid, 0);
-    if (pid == 0) {
-      const auto ledger = Ledger::Open(path_);
-      if (!ledger.ok()) _exit(1);
-      for (int i = 0; i < 30; ++i) {
-        (void)(*ledger)->Charge(collections[child], Costs(.1, 0), servers[child]);
-      }
-      _exit(0);
+  SpendInProcesses(path_, 2, [&](Ledger& ledger, int child) {
+    for (int i = 0; i < 30; ++i) {
+      (void)ledger.Charge(collections[child], Costs(.1, 0), servers[child]);
     }
-    children.push_back(pid);
-  }
-  for (const pid_t pid : children) {
-    int state = 0;
-    ASSERT_EQ(waitpid(pid, &state, 0), pid);
-    EXPECT_EQ(state, 0);
-  }
+  });
   EXPECT_EQ(Open()->ShowOperator("acme")->sum.releases, 20);
 }
 

@@ -91,35 +91,16 @@ TEST_F(LedgerTest, ForeignFileIsRefusedByName) {
 
 // Four processes and four threads each race for a budget of 20 charges.
 TEST_F(LedgerTest, ConcurrentProcessesNeverOverspend) {
-  {
-    const auto ledger = Open();
-    ASSERT_THAT(ledger->Grant(kUuid, {2, 1e-4}), IsOk());
-  }
-  std::vector<pid_t> children;
-  for (int child = 0; child < 4; ++child) {
-    const pid_t pid = fork();
-    ASSERT_GE(pid, 0);
-    if (pid == 0) {
-      const auto ledger = Ledger::Open(path_);
-      if (!ledger.ok()) _exit(1);
-      std::vector<std::thread> threads;
-      for (int t = 0; t < 4; ++t) {
-        threads.emplace_back([&] {
-          for (int i = 0; i < 3; ++i) (void)(*ledger)->Charge(kUuid, Costs(.1, 1e-6));
-        });
-      }
-      for (std::thread& thread : threads) thread.join();
-      _exit(0);
+  ASSERT_THAT(Open()->Grant(kUuid, {2, 1e-4}), IsOk());
+  SpendInProcesses(path_, 4, [](Ledger& ledger, int /*child*/) {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < 3; ++i) (void)ledger.Charge(kUuid, Costs(.1, 1e-6));
+      });
     }
-    children.push_back(pid);
-  }
-  for (const pid_t pid : children) {
-    int state = 0;
-    ASSERT_EQ(waitpid(pid, &state, 0), pid);
-    EXPECT_EQ(state, 0);
-  }
-  const auto ledger = Open();
-  EXPECT_EQ(ledger->Show(kUuid)->releases, 20);
+  });
+  EXPECT_EQ(Open()->Show(kUuid)->releases, 20);
 }
 
 // 40 releases of mu .1 compose to mu .1 sqrt(40): epsilon 2.594383 at delta 1e-5 (scipy), against
