@@ -268,6 +268,7 @@ TEST_F(KeyRingTest, AuthenticatesDuringChanges) {
     for (int i = 0; i < 20; ++i) {
       const auto made = ring_->Create(Grant("n", kSearchScope));
       ASSERT_THAT(ring_->Revoke(made->key.id), IsOk());
+      ASSERT_THAT(ring_->Reload(), IsOk());
     }
   });
   for (int i = 0; i < 2000; ++i) EXPECT_THAT(ring_->Authenticate(admin), IsOk());

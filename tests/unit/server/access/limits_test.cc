@@ -116,6 +116,18 @@ TEST(RateLimiter, AllowsBurstThenRate) {
   EXPECT_EQ(Taken(&limiter, KeyOf("c", 0), kStart, 1000), 1000) << "unlimited";
 }
 
+TEST(RateLimiter, HoldsUnderConcurrency) {
+  RateLimiter limiter;
+  std::vector<int> taken(4);
+  {
+    std::vector<std::jthread> threads;
+    for (int& own : taken) {
+      threads.emplace_back([&] { own = Taken(&limiter, KeyOf("a", 1000), kStart, 2000); });
+    }
+  }
+  EXPECT_EQ(taken[0] + taken[1] + taken[2] + taken[3], 2000);
+}
+
 TEST(RateLimiter, ErrorNamesLimitAndRetryTime) {
   RateLimiter limiter;
   Taken(&limiter, KeyOf("0123456789ab", 2), kStart, 4);
