@@ -74,6 +74,19 @@ bool SyncHere(int descriptor) {
   return true;
 }
 
+// rename(2), or link(2), which keeps the former name.
+int GiveName(const char* from, const char* to, int (*real)(const char*, const char*), bool moves) {
+  std::string former, name;
+  const bool held = disk != nullptr && disk->Holds(from, &former) && disk->Holds(to, &name);
+  if (held) disk->Count();
+  const int result = real(from, to);
+  if (held && result == 0) {
+    disk->Renamed(name, disk->Named(former));
+    if (moves) disk->Renamed(former, nullptr);
+  }
+  return result;
+}
+
 }  // namespace
 
 ProcessRun RunUntilPowerCut(const std::string& folder, const PowerCut& cut, Births& births,
@@ -167,33 +180,12 @@ int unlink(const char* path) noexcept {
 
 int rename(const char* from, const char* to) noexcept {
   static const auto real = privatemail::Real<int(const char*, const char*)>("rename");
-  std::string old_name;
-  std::string new_name;
-  const bool held = privatemail::simulated::disk != nullptr &&
-                    privatemail::simulated::disk->Holds(from, &old_name) &&
-                    privatemail::simulated::disk->Holds(to, &new_name);
-  if (held) privatemail::simulated::disk->Count();
-  const int result = real(from, to);
-  if (held && result == 0) {
-    privatemail::simulated::disk->Renamed(new_name, privatemail::simulated::disk->Named(old_name));
-    privatemail::simulated::disk->Renamed(old_name, nullptr);
-  }
-  return result;
+  return privatemail::GiveName(from, to, real, /*moves=*/true);
 }
 
 int link(const char* from, const char* to) noexcept {
   static const auto real = privatemail::Real<int(const char*, const char*)>("link");
-  std::string old_name;
-  std::string new_name;
-  const bool held = privatemail::simulated::disk != nullptr &&
-                    privatemail::simulated::disk->Holds(from, &old_name) &&
-                    privatemail::simulated::disk->Holds(to, &new_name);
-  if (held) privatemail::simulated::disk->Count();
-  const int result = real(from, to);
-  if (held && result == 0) {
-    privatemail::simulated::disk->Renamed(new_name, privatemail::simulated::disk->Named(old_name));
-  }
-  return result;
+  return privatemail::GiveName(from, to, real, /*moves=*/false);
 }
 
 int statx(int descriptor, const char* path, int flags, unsigned mask,
