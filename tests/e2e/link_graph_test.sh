@@ -4,6 +4,7 @@
 #   - no cycle of includes between folders
 #   - only RPC, services, connect, daemon and transport include grpcpp; only server/mpi/ranks.cc and its watchdog.h include MPI
 #   - of the client, only the reader of the user's index files calls FAISS, and nothing calls OpenCV itself
+#   - the C library loads the standard libraries only, and shows its own functions only
 #   - programs with a network channel do not link seeded noise; the evaluation's module, which does, has no channel
 # usage: link_graph_test.sh SOURCE_FOLDER BUILD_FOLDER
 set -euo pipefail
@@ -39,6 +40,15 @@ if ! found=$(cd "$1" && grep -roE '#include "[^"]+/[^"/]+\.h"' common client ser
   sed -E 's|/[^/:]*:#include "privatemail/[^/]*$| client/include/privatemail|; s|/[^/:]*:#include "(.*)/[^/]*$| \1|' |
   awk '$1 != $2' | sort -u | tsort 2>&1 >/dev/null); then
   printf 'folders include each other in a cycle:\n%s\n' "$found"
+  exit 1
+fi
+library=$2/client/c/libprivatemail_encrypted.so
+if found=$(readelf -d "$library" | grep NEEDED | grep -vE '\[lib(stdc\+\+|m|gcc_s|c)\.so\.|\[ld-linux'); then
+  printf 'the C library loads more than the standard libraries:\n%s\n' "$found"
+  exit 1
+fi
+if found=$(nm -DC --defined-only "$library" | grep -E 'absl|privatemail::|Eigen'); then
+  printf 'the C library shows more than its functions:\n%s\n' "$found"
   exit 1
 fi
 for program in client/privatemail server/privatemaild $(ninja -C "$2" -t targets all | grep -oE '^client/python/privatemail/_native[^:]*'); do

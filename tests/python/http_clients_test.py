@@ -124,7 +124,7 @@ class Service:
             [os.environ["PRIVATEMAILD"], "--data-dir", self.path / "data", "--listen", "127.0.0.1:0", "--http-listen",
              "127.0.0.1:0", "--log-level", "warning"], stdout=subprocess.PIPE, text=True)
         told = {}
-        while "http" not in told:
+        while not {"server", "http"} <= told.keys():
             line = self.daemon.stdout.readline()
             assert line, told
             for name, start in (("server", "listening on "), ("trust", "trust this server with: --trust "),
