@@ -307,7 +307,7 @@ class ExampleTest(unittest.TestCase):
         self.service.run("collection", "create", "fruit", "--model", MODEL)
         self.service.run("ingest", "fruit", "--images", self.folder / "photos", "--model", MODEL)
         for file in ("package.json", "package-lock.json"):
-            shutil.copy(TESTS / file, self.folder)
+            shutil.copy(EXAMPLE / file, self.folder)
         subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"], cwd=self.folder, check=True)
         subprocess.run([EXAMPLE / "install.sh", self.folder / "site", PACKAGE, self.folder / "node_modules/onnxruntime-web",
                         MODEL, self.folder / "photos"], check=True)
