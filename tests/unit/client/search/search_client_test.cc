@@ -394,7 +394,8 @@ TEST_F(SearchClientTest, BlocksBeyondTheMemoryNameTheLimit) {
   server_.answer = [this](const v1::SearchEncryptedRequest& request) {
     EncryptedServer::Answer answer = things_.Answer(request);
     std::string* const content = answer[1].mutable_table_block()->mutable_content();
-    for (int i = 0; i < 100'000; ++i) content->append({'\x0a', '\0'});  // empty ids
+    // A field that no version has, of 2,500,000 bytes.
+    content->append("\x7a\xa0\xcb\x98\x01").append(2'500'000, 'x');
     answer[0].mutable_header()->mutable_table_digests()->replace(0, 32, Sha256::Of(*content));
     return answer;
   };
