@@ -67,15 +67,6 @@ double Recall(const FloatMatrix& items, const Rows& queries,
   return found / wanted;
 }
 
-TEST(NearestOthers, SmallGalleryMatchesScan) {
-  const FloatMatrix items = MakeGroups(300);
-  const Rows queries = {0, 17, 299};
-  const auto nearest = NearestOf(items, queries, 5);
-  for (size_t query = 0; query < queries.size(); ++query) {
-    EXPECT_EQ(nearest[query], Scan(items, queries[query], 5));
-  }
-}
-
 TEST(NearestOthers, SeveralBlocksMatchScan) {
   constexpr Eigen::Index kWide = 1000;
   FloatMatrix items = FloatMatrix::Random(2 * RowsOfBlock(kWide) + 100, kWide);
