@@ -213,21 +213,6 @@ TEST_F(SharedCatalog, CellsThatAnotherMakesDelayNoOthers) {
   EXPECT_TRUE(WaitUntil([&] { return has_cells("claimed"); }));
 }
 
-TEST_F(SharedCatalog, OvertakenBuildReturnsAborted) {
-  const CollectionView view = CreateFruit(3);
-  ASSERT_TRUE(WaitUntil([&] { return Other().items == 3; }));
-  const auto overtake = [&](int done, int) {
-    if (done != 2) return absl::OkStatus();
-    EXPECT_THAT(other_->Upsert(Other(), MakeItems(6, 1)), IsOk());
-    return other_->Build("fruit", nullptr).status();
-  };
-  EXPECT_THAT(one_->Build("fruit", overtake), FailsWith(kAborted, "an embedding of later items"));
-  EXPECT_TRUE(WaitUntil([&] {
-    const CollectionView now = *one_->Find("fruit");
-    return now.retriever != nullptr && now.retriever->items() == 6;
-  }));
-}
-
 TEST_F(SharedCatalog, ItemDeletedByOtherDuringBuildIsHidden) {
   const CollectionView view = CreateFruit(5);
   ASSERT_TRUE(WaitUntil([&] { return Other().items == 5; }));
