@@ -40,7 +40,7 @@ TEST_F(WithoutAnchors, NameAloneIsEnoughAndFirstIngestFixesTheDimension) {
   EXPECT_EQ(info["items"], kItems);
   Write("narrow", SeparatedClasses(7, 3, kFeatures / 2));
   ExpectRefused(Ingest("notes", "narrow", {"--id-prefix", "n"}), "INVALID_ARGUMENT",
-                {"narrow.npy has the wrong dimension: expected 64, got 32"});
+                {"--vectors has the wrong dimension: expected 64, got 32"});
   const json again =
       Answer(Ingest("notes", "gallery", {"--labels", Labels("gallery"), "--replace"}));
   EXPECT_EQ(again["updated"], kItems) << "labels are optional attributes";

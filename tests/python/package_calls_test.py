@@ -217,7 +217,7 @@ class Replays(unittest.TestCase):
         self.assertEqual(sent["release"].shape[0], CLASSES + 100)
         self.assertEqual(things.budget.spent, before)
         for wrong in ({}, {"label": 5, "query": service.rows[5]}):
-            with self.assertRaisesRegex(pm.InvalidArgument, "label must be given|query must be absent"):
+            with self.assertRaisesRegex(pm.InvalidArgument, "label must be given|label does not apply with a target"):
                 things.resend(**wrong)
         with self.assertRaisesRegex(pm.InvalidArgument, "label"):
             things.resend(label=99)
@@ -292,7 +292,7 @@ class Noise(unittest.TestCase):
 class Messages(unittest.TestCase):
 
     def test_fields_of_the_core_are_arguments(self):
-        with self.assertRaisesRegex(pm.InvalidArgument, "^trust must be absent with an authority") as caught:
+        with self.assertRaisesRegex(pm.InvalidArgument, "^trust does not apply with an authority") as caught:
             pm.connect("a:1", trust="0" * 64, insecure=True)
         error = caught.exception
         self.assertEqual((error.field, error.actual), ("trust", "given"))
