@@ -117,12 +117,12 @@ LIES = {"honest": None, "zero": lambda answer: with_scores(answer, lambda scores
 class Service:
     """A daemon with the collection "things", whose rows are `gallery`, and a front."""
 
-    def __init__(self, gallery):
+    def __init__(self, gallery, *options):
         self.folder = tempfile.TemporaryDirectory(prefix="javascript_test_")
         self.path = pathlib.Path(self.folder.name)
         self.daemon = subprocess.Popen(
             [os.environ["PRIVATEMAILD"], "--data-dir", self.path / "data", "--listen", "127.0.0.1:0", "--http-listen",
-             "127.0.0.1:0", "--log-level", "warning"], stdout=subprocess.PIPE, text=True)
+             "127.0.0.1:0", "--log-level", "warning", *options], stdout=subprocess.PIPE, text=True)
         told = {}
         while not {"server", "http"} <= told.keys():
             line = self.daemon.stdout.readline()
@@ -297,7 +297,9 @@ class ExampleTest(unittest.TestCase):
     """The page of client/js/example behind nginx."""
 
     def setUp(self):
-        self.service = Service(vectors(10)[0])
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        self.service = Service(vectors(10)[0], "--allowed-origins", f"http://127.0.0.1:{self.port}")
         self.addCleanup(self.service.close)
         self.folder = self.service.path
         for kind in sorted((PHOTOS / "gallery").iterdir())[:12]:
@@ -311,8 +313,6 @@ class ExampleTest(unittest.TestCase):
         subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"], cwd=self.folder, check=True)
         subprocess.run([EXAMPLE / "install.sh", self.folder / "site", PACKAGE, self.folder / "node_modules/onnxruntime-web",
                         MODEL, self.folder / "photos"], check=True)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
         conf = (EXAMPLE / "nginx.conf").read_text()
         conf = re.sub("    ssl_.*\n", "", conf).replace("8443 ssl http2", f"127.0.0.1:{self.port}").replace(
             "/srv/photographs", str(self.folder / "site")).replace("http://127.0.0.1:8080", self.service.http)
