@@ -17,14 +17,14 @@ struct DescribedCollection {
   std::string extractor;
 };
 
-// Of a v1.GetCollectionResponse. The fingerprint is taken as the server says it: whoever computes
-// it from the parameters needs all of them, and a query sends it back to the same server.
+// Parses a v1.GetCollectionResponse. The fingerprint is taken as the server says it: computing it
+// needs all parameters, and a query sends it back to the same server.
 // DATA_LOSS: it is malformed or describes another collection. FAILED_PRECONDITION: it does not
 // offer this scheme.
 absl::StatusOr<DescribedCollection> ParseCollection(absl::string_view message,
                                                     absl::string_view name);
 
-// Of a v1.SearchEncryptedResponse. DATA_LOSS: it is malformed.
+// Parses a v1.SearchEncryptedResponse. DATA_LOSS: it is malformed.
 absl::StatusOr<AnswerPart> ParseAnswerPart(absl::string_view message);
 
 // A v1.SearchEncryptedRequest but for its evaluation keys, which come between the two halves.

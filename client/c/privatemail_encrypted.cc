@@ -229,7 +229,7 @@ absl::Status Search::Describe(absl::string_view message) {
   return {};
 }
 
-// What a request may be refused for, before any of it is sent.
+// Makes all checks that can refuse the request, before any query is sent.
 absl::Status Search::Open() {
   PM_ASSIGN_OR_RETURN(client_, EncryptedClient::Create(session_->described->collection));
   const EncryptedCollection& collection = client_->collection();

@@ -1,7 +1,7 @@
 """The JavaScript package in Node and in headless Chromium, and the C example, against a daemon's HTTP endpoint.
 
 Node and the browser reach the daemon through a server of this process, as through nginx: it serves the files of
-pages, records each call, and can change answers. With arguments it measures: http_clients_test.py GALLERY.npy TARGETS.npy
+pages, records each call, and can change answers. With arguments, GALLERY.npy TARGETS.npy, it measures.
 """
 
 import http.client
@@ -183,7 +183,7 @@ def differences(expected, found):
 
 
 def check_trace(test, service, search, targets):
-    """Number, order and sizes of calls, and the least gap before a search, whatever is asked and answered."""
+    """Number, order and sizes of calls, and the least gap before a search, for all targets and answers."""
     traces = set()
     for lie, change in LIES.items():
         service.front.change = change

@@ -23,7 +23,7 @@ const photographs = (async () => {
   return new Map(await Promise.all(ids.map(load)));
 })();
 
-// What the command line computes with the same model: the whole picture stretched to the side, R, G and B in planes.
+// Computes what the command line does with the same model: the whole picture stretched to the side, R, G and B in planes.
 async function featuresOf(file) {
   const picture = await createImageBitmap(file, {resizeWidth: SIDE, resizeHeight: SIDE, resizeQuality: "medium"});
   const context = new OffscreenCanvas(SIDE, SIDE).getContext("2d");

@@ -112,7 +112,7 @@ export class Engine {
         }, deadline);
         return received;
       } catch (error) {
-        // What a server says decides this, never what was decrypted.
+        // The server's words decide this, never anything that was decrypted.
         let wait = null;
         if (RETRIED.has(error.code) && "retryAfter" in error && attempt < MAX_ATTEMPTS) {
           wait = Math.random() * Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (attempt - 1));

@@ -38,7 +38,7 @@ class GetCollectionResponse;
 
 namespace privatemail::client {
 
-// What this scheme needs of a collection's description. Public; the server chose it.
+// The part of a collection's description that this scheme needs. Public; the server chose it.
 struct EncryptedCollection {
   std::string name, uuid, fingerprint;
   int64_t dimensions = 0;

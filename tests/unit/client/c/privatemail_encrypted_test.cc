@@ -70,7 +70,7 @@ class CInterface : public ::testing::Test {
     }
   }
 
-  // Of each target the ids, nearest first; or an error.
+  // Finds the ids of each target, nearest first, or returns an error.
   std::string Search(const FloatMatrix& targets, int64_t k = 3, bool with_payloads = false) {
     const privatemail_query query = {.targets = targets.data(),
                                      .count = static_cast<size_t>(targets.rows()),

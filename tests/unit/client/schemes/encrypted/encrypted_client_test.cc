@@ -200,9 +200,8 @@ TEST(EncryptedClient, LabelAndFilterLimitMatchesToSomeItems) {
   for (const Match& match : matches) EXPECT_EQ(match.label, 3);
   EXPECT_EQ(matches[0].payload, "");
   const PayloadFilter filter = *PayloadFilter::Parse(R"({"path":"i","gte":90})");
-  const std::vector<uint32_t> rows =
-      CandidateRows(TableOf(things, true),
-                    [&](const std::string& payload) { return filter.Matches(payload); });
+  const std::vector<uint32_t> rows = CandidateRows(
+      TableOf(things, true), [&](const std::string& payload) { return filter.Matches(payload); });
   ASSERT_OK_AND_ASSIGN(matches,
                        searcher.Search(target, {.k = 100, .with_payloads = true, .rows = &rows}));
   EXPECT_EQ(matches.size(), 10U);
