@@ -155,7 +155,7 @@ struct Member {
 std::string Zip(const std::vector<Member>& members) {
   const auto number = [](size_t value, int bytes) {
     std::string text;
-    for (int i = 0; i < bytes; ++i, value >>= 8) text += static_cast<char>(value & 0xff);
+    for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i) & 0xff);
     return text;
   };
   std::string locals, directory;
@@ -285,7 +285,9 @@ TEST(Csv, NonNumericCellOrUnequalRowIsNamedByPosition) {
       {{"a.csv", "x,y\n1,2\n3,four\n", "line 3 column 2: expected a number, got 'four'"},
        {"a.csv", "1,2\n3,\n", "line 2 column 2: expected a number, got ''"},
        {"a.csv", "1,x\n", "line 1 column 2: expected a number, got 'x'"},
-       {"a.csv", "1;2\n", "line 1 column 1: expected a number, got '1;2': commas separate columns, and points decimals"},
+       {"a.csv", "1;2\n",
+        "line 1 column 1: expected a number, got '1;2': commas separate columns, and points "
+        "decimals"},
        {"a.csv", "1\n" + std::string(1000, '\x01'), quoted + "...'"},
        {"a.csv", "1,2\n\n3\n", "line 3: expected 2 columns as in the first row, got 1"},
        {"a.csv", "Id,x\na,1\n", "line 1: column Id holds ids: give them by --ids"},
