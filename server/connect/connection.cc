@@ -110,17 +110,23 @@ void Connection::Read(char* to, size_t size, std::function<void(size_t)> done) {
   body.data = to;
   body.size = size;
   body.more = true;
-  if (parser_->is_done()) return done(0);
+  ReadMore(size, std::move(done));
+}
+
+// Not async_read, which waits for the bytes after those that fill the buffer.
+void Connection::ReadMore(size_t size, std::function<void(size_t)> done) {
+  const size_t left = parser_->get().body().size;
+  if (left == 0 || parser_->is_done()) return done(size - left);
   is_reading_ = true;
-  http::async_read(stream_, buffer_, *parser_,
-                   [self = shared_from_this(), size, done = std::move(done)](error_code error,
-                                                                             size_t /*bytes*/) {
-                     self->is_reading_ = false;
-                     if (self->is_discarding_) return self->Discard();
-                     const bool is_filled = !error || error == http::error::need_buffer;
-                     if (!is_filled || self->is_cut_) return self->Cut();
-                     done(size - self->parser_->get().body().size);
-                   });
+  http::async_read_some(stream_, buffer_, *parser_,
+                        [self = shared_from_this(), size, done = std::move(done)](
+                            error_code error, size_t /*bytes*/) mutable {
+                          self->is_reading_ = false;
+                          if (self->is_discarding_) return self->Discard();
+                          const bool failed = error && error != http::error::need_buffer;
+                          if (failed || self->is_cut_) return self->Cut();
+                          self->ReadMore(size, std::move(done));
+                        });
 }
 
 void Connection::Write(std::string head, std::vector<grpc::Slice> body,

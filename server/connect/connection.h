@@ -20,9 +20,9 @@ namespace privatemail::server {
 
 class Connection;
 
-// What connections of one listener share. All of it is used on one thread.
+// The state that the connections of one listener share, used on one thread.
 struct Connections {
-  // Of responses that are being written. Beyond it the one that takes longest is cut.
+  // The maximum bytes of responses that are being written; beyond it the longest one is cut.
   static constexpr size_t kMaxUntakenBytes = 512 << 20;
 
   // Called with each request, whose header is read.
@@ -68,6 +68,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   static void CutClosed(const Connections& connections);
 
  private:
+  void ReadMore(size_t size, std::function<void(size_t)> done);
   void StopWaiting();
   void StopWriting();
   void Discard();

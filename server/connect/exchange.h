@@ -23,7 +23,7 @@
 
 namespace privatemail::server {
 
-// What the exchanges of one gateway share.
+// The state that the exchanges of one gateway share.
 struct SharedByExchanges {
   const Gateway::Options options;
   grpc::GenericStub stub;

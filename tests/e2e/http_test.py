@@ -334,6 +334,8 @@ class SmallDaemonTest(unittest.TestCase):
         upload.sendall(self.daemon.head(COLLECTIONS + "UpsertItems", len(body), more="Expect: 100-continue\r\n"))
         upload.recv(100)
         idle = self.daemon.connect()
+        self.addCleanup(idle.close)
+        self.addCleanup(upload.close)
         self.daemon.process.send_signal(signal.SIGTERM)
         try:
             self.assertEqual(idle.recv(1), b"", "idle connections are closed")
@@ -389,9 +391,8 @@ class NginxTest(unittest.TestCase):
         self.assertEqual(self.daemon.audited("ListKeys")["peer"], "127.0.0.1", "the address that nginx names")
         big = self.daemon.folder.name + "/big"
         pathlib.Path(big).write_bytes(b" " * 100_000_000)
-        for flag in ("--http2", "--http1.1"):
-            status, answer = self.curl(flag, "--data-binary", "@" + big, url + COLLECTIONS + "CountItems")
-            self.assertEqual((status[:3], answer["code"]), ("429", "resource_exhausted"), flag)
+        status, answer = self.curl("--http2", "--data-binary", "@" + big, url + COLLECTIONS + "CountItems")
+        self.assertEqual((status, answer["code"]), ("429 2", "resource_exhausted"))
         with self.daemon.connect() as connection:
             connection.sendall(self.daemon.head(COLLECTIONS + "UpsertItems", 1000, kind="application/connect+json")
                                + envelope({"collection": "moths", "items": [item(1)]}))
