@@ -65,7 +65,8 @@ absl::StatusOr<HostPort> ParseHostPort(absl::string_view flag, absl::string_view
 absl::StatusOr<HostPort> ParseIpPort(absl::string_view flag, absl::string_view text) {
   PM_ASSIGN_OR_RETURN(HostPort address, ParseHostPort(flag, text));
   if (!ParseIpAddress(address.host).empty()) return address;
-  return absl::InvalidArgumentError(absl::StrCat(flag, " must be IP:PORT, but is '", text, "'"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, " must name an IP address, but is '", text, "'"));
 }
 
 absl::StatusOr<std::set<std::string>> ParseIpAddresses(absl::string_view flag,

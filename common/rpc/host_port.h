@@ -22,7 +22,8 @@ struct HostPort {
 // INVALID_ARGUMENT: "--listen must be HOST:PORT with a port from 0 to 65535, but is 'x'".
 absl::StatusOr<HostPort> ParseHostPort(absl::string_view flag, absl::string_view text);
 
-// The same for an IP address. INVALID_ARGUMENT: "--http must be IP:PORT, but is 'localhost:1'".
+// The same for an IP address. INVALID_ARGUMENT: "--http must name an IP address, but is
+// 'localhost:1'".
 absl::StatusOr<HostPort> ParseIpPort(absl::string_view flag, absl::string_view text);
 
 // Whether a host can only be this machine: localhost, 127.0.0.0/8, ::1.

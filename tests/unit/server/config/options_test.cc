@@ -58,7 +58,8 @@ TEST(DaemonOptions, PlainHttpIsForThisMachineOrProxies) {
   options.http_listen = "[::1]:0";
   EXPECT_THAT(CheckOptions(options).status(), IsOk());
   options.http_listen = "localhost:1";
-  EXPECT_THAT(CheckOptions(options).status(), FailsWith(kInvalid, "--http-listen must be IP:PORT"));
+  EXPECT_THAT(CheckOptions(options).status(),
+              FailsWith(kInvalid, "--http-listen must name an IP address"));
 }
 
 TEST(DaemonOptions, AllowedOriginsAreExact) {
