@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
 #include "client/cli/flags.h"
-#include "client/cli/search_text.h"
 #include "client/search/batch.h"
+#include "client/search/charge_text.h"
 #include "client/search/result_json.h"
 #include "common/base/status_macros.h"
 
@@ -129,10 +129,7 @@ void WarnIfNothingIsLeft(const LedgerEntry& entry) {
 }
 
 void WarnIfLarge(double epsilon) {
-  constexpr double kLarge = 20;
-  if (!(epsilon > kLarge)) return;
-  Warn(absl::StrCat("once epsilon ", epsilon, " is spent on one target, it ", OddsText(epsilon),
-                    ": hardly anything is hidden then"));
+  if (const std::string text = GrantText(epsilon); !text.empty()) Warn(text);
 }
 
 // Needs no answer of the server, which is known as it is trusted.

@@ -21,6 +21,7 @@
 #include "client/files/private_file.h"
 #include "client/schemes/class_labels.h"
 #include "client/schemes/request_checks.h"
+#include "client/search/charge_text.h"
 #include "client/search/result_json.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"

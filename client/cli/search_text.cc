@@ -1,7 +1,6 @@
 #include "client/cli/search_text.h"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -9,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
 #include "client/cli/render.h"
-#include "client/privacy/mechanisms/cell_mechanism.h"
+#include "client/search/charge_text.h"
 #include "client/search/result_json.h"
 #include "common/base/printable.h"
 
@@ -116,29 +115,9 @@ std::string CostText(const std::vector<json>& searches) {
   return absl::StrCat(text, "; ", BytesText(bytes), "\n");
 }
 
-std::string OddsText(double epsilon) {
-  return absl::StrFormat("allows the server to become e^%g = %.2g times as sure of a guess",
-                         epsilon, std::exp(epsilon));
-}
-
 std::string AllowanceText(double epsilon) {
   if (!(epsilon > kLargeEpsilon)) return "";
   return absl::StrCat(", which ", OddsText(epsilon));
-}
-
-std::string ChargeText(const SearchRequest& request, Scheme scheme,
-                       const PublicParameters& parameters) {
-  const double epsilon = request.epsilon.value_or(0);
-  if (scheme == Scheme::kEncrypted || !(epsilon > kAskedEpsilon)) return "";
-  std::string text =
-      absl::StrFormat("each query spends epsilon %g, which %s", epsilon, OddsText(epsilon));
-  const auto partition = static_cast<size_t>(request.partition.value_or(0));
-  if (scheme == Scheme::kCells && partition < parameters.cell_partitions.size()) {
-    const auto cells = static_cast<double>(parameters.cell_partitions[partition].cells);
-    absl::StrAppendFormat(&text, "; of %g cells the query's own is asked for with probability %.4g",
-                          cells, CellCeiling(epsilon, 1 / cells));
-  }
-  return text;
 }
 
 }  // namespace privatemail::client::cli

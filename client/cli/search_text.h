@@ -7,9 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "common/embedding/public_parameters.h"
-#include "privatemail/search_request.h"
-
 namespace privatemail::client::cli {
 
 // search: JSON of a query (client/search/result_json.h). A table of the matches with what they
@@ -20,18 +17,9 @@ std::string MatchesText(const nlohmann::json& search);
 // searches: JSON of each query that was answered, at least one.
 std::string CostText(const std::vector<nlohmann::json>& searches);
 
-// "allows the server to become e^9 = 8.1e+03 times as sure of a guess"
-std::string OddsText(double epsilon);
-
 // Says what a guarantee of epsilon above kLargeEpsilon still allows a server; empty below.
 std::string AllowanceText(double epsilon);
 inline constexpr double kLargeEpsilon = 8;
-
-// Says what a charge of more than kAskedEpsilon for each target allows; empty if the charge
-// is less. scheme: the one that the request is searched by.
-std::string ChargeText(const SearchRequest& request, Scheme scheme,
-                       const PublicParameters& parameters);
-inline constexpr double kAskedEpsilon = 4;
 
 }  // namespace privatemail::client::cli
 

@@ -20,6 +20,7 @@
 #include "client/search/result_json.h"
 #include "client/search/scheme_table.h"
 #include "common/base/field_error.h"
+#include "common/embedding/offered_schemes.h"
 #include "common/embedding/setting_names.h"
 #include "privatemail/search.h"
 
@@ -129,8 +130,10 @@ std::string DescribeCharge(const Session& session, const std::string& collection
   const SearchRequest request =
       ToRequest(collection, Rows(std::vector<py::ssize_t>{0, 0}), std::nullopt, given);
   return Interruptible([&] {
-    if (!IsLargeCharge(request)) return std::string();
-    return ChargeText(request, Check(session.client().Describe(collection)));
+    if (!(request.epsilon > kAskedEpsilon)) return std::string();
+    const PublicParameters parameters = Check(session.client().Describe(collection));
+    return ChargeText(request, request.scheme.value_or(DefaultScheme(OfferedSchemes(parameters))),
+                      parameters);
   });
 }
 

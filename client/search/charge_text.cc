@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/privacy/mechanisms/cell_mechanism.h"
-#include "common/embedding/offered_schemes.h"
 
 namespace privatemail::client {
 
@@ -15,12 +14,10 @@ std::string OddsText(double epsilon) {
                          epsilon, std::exp(epsilon));
 }
 
-bool IsLargeCharge(const SearchRequest& request) { return request.epsilon > kAskedEpsilon; }
-
-std::string ChargeText(const SearchRequest& request, const PublicParameters& parameters) {
-  const Scheme scheme = request.scheme.value_or(DefaultScheme(OfferedSchemes(parameters)));
-  if (scheme == Scheme::kEncrypted || !IsLargeCharge(request)) return "";
-  const double epsilon = *request.epsilon;
+std::string ChargeText(const SearchRequest& request, Scheme scheme,
+                       const PublicParameters& parameters) {
+  const double epsilon = request.epsilon.value_or(0);
+  if (scheme == Scheme::kEncrypted || !(epsilon > kAskedEpsilon)) return "";
   std::string text =
       absl::StrFormat("each query spends epsilon %g, which %s", epsilon, OddsText(epsilon));
   const auto partition = static_cast<size_t>(request.partition.value_or(0));

@@ -24,7 +24,7 @@ constexpr int kIndexDim = 8, kIndexRows = 400;
 class FaissIndexTest : public ::testing::Test {
  protected:
   FaissIndexTest() {
-    omp_set_num_threads(1);  // others would spin beside other tests
+    omp_set_num_threads(1);  // OpenMP threads that wait spin, which slows other tests
     std::mt19937 random(1);
     std::normal_distribution<float> normal;
     rows_ = FloatMatrix::NullaryExpr(kIndexRows, kIndexDim, [&] { return normal(random); });

@@ -63,22 +63,5 @@ TEST(SearchText, CostNamesGuaranteeRestAndBytes) {
             "joint: sent again, so nothing was spent; 1.5 kB up, 0.25 kB down\n");
 }
 
-TEST(SearchText, LargeChargesSayWhatTheyAllow) {
-  SearchRequest request;
-  PublicParameters parameters;
-  parameters.cell_partitions.emplace_back().cells = 16;
-  request.epsilon = 4;
-  EXPECT_EQ(ChargeText(request, Scheme::kCells, parameters), "");
-  request.epsilon = 5;
-  EXPECT_EQ(ChargeText(request, Scheme::kEncrypted, parameters), "");
-  const std::string joint = ChargeText(request, Scheme::kJoint, parameters);
-  EXPECT_EQ(joint,
-            "each query spends epsilon 5, which allows the server to become e^5 = 1.5e+02 "
-            "times as sure of a guess");
-  // e^5 / (e^5 + 15)
-  EXPECT_EQ(ChargeText(request, Scheme::kCells, parameters),
-            joint + "; of 16 cells the query's own is asked for with probability 0.9082");
-}
-
 }  // namespace
 }  // namespace privatemail::client::cli

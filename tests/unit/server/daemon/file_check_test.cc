@@ -64,7 +64,7 @@ TEST_F(CheckFilesTest, NamesEveryInvalidFileAndAddress) {
                   HasSubstr(absl::StrCat("key file ", folder_ / "data/keys", " is damaged")),
                   ::testing::AllOf(HasSubstr("--postgres-file " + options_.postgres_file),
                                    ::testing::Not(HasSubstr("hunter2"))),
-                  HasSubstr("--http must be IP:PORT, but is 'localhost:9464'"),
+                  HasSubstr("--http must name an IP address, but is 'localhost:9464'"),
                   HasSubstr(absl::StrCat("the directory of --audit-log ", folder_ / "none",
                                          " must be writable, but is not: No such file"))));
 }
