@@ -1,4 +1,5 @@
 #include <cmath>
+#include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/collection.h"
@@ -9,6 +10,7 @@
 #include "common/base/validate.h"
 #include "common/cells/cell_partition.h"
 #include "common/embedding/default_settings.h"
+#include "common/features/feature_extractor.h"
 #include "common/features/vector_file.h"
 #include "common/wire/proto_conversions.h"
 
@@ -38,6 +40,17 @@ constexpr const char* kSettingFlags[] = {"--bandwidth", "--dim",          "--lab
                                          "--kernel",    "--start",        "--start-stddev",
                                          "--alpha",     "--no-normalise", "--steps"};
 
+// A model that was trained with other values finds poor matches, and no error says why.
+void WarnOfMissingProfile(const std::string& model) {
+  if (model.empty()) return;
+  const std::string profile = ModelProfilePath(ModelPath(model));
+  if (std::filesystem::exists(profile)) return;
+  Warn(absl::StrCat("there is no ", profile,
+                    ", so the model gets values from -1 to 1, (channel - 127.5) / 127.5: if it was "
+                    "trained otherwise, write its mean and std there and create the collection "
+                    "again"));
+}
+
 absl::Status FillAnchors(const CreateOptions& options, v1::CreateCollectionRequest* request) {
   const bool images = !options.anchor_images.empty();
   ImageFolder folder;
@@ -49,6 +62,7 @@ absl::Status FillAnchors(const CreateOptions& options, v1::CreateCollectionReque
   if (images || (options.anchors_file.empty() && !options.extractor.model.empty())) {
     PM_ASSIGN_OR_RETURN(const auto extractor, CreateExtractor(options.extractor));
     request->set_extractor(extractor->identity());
+    WarnOfMissingProfile(options.extractor.model);
   }
   if (!options.anchors_file.empty()) {
     PM_ASSIGN_OR_RETURN(const FloatMatrix anchors, ReadVectors(options.anchors_file));

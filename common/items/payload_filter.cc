@@ -250,7 +250,12 @@ absl::Status CheckFilterPaths(absl::Span<const std::string> paths) {
     return FieldError("filter_paths", absl::StrCat("at most ", kMaxFilterConditions, " paths"),
                       absl::StrCat(paths.size()));
   }
-  for (const std::string& path : paths) PM_RETURN_IF_ERROR(CheckPath("filter_paths", path));
+  for (size_t i = 0; i < paths.size(); ++i) {
+    PM_RETURN_IF_ERROR(CheckPath("filter_paths", paths[i]));
+    if (std::find(paths.begin(), paths.begin() + i, paths[i]) != paths.begin() + i) {
+      return FieldError("filter_paths", "different paths", "one twice");
+    }
+  }
   return absl::OkStatus();
 }
 

@@ -131,6 +131,7 @@ void Connection::ReadMore(size_t size, std::function<void(size_t)> done) {
 
 void Connection::Write(std::string head, std::vector<grpc::Slice> body,
                        std::function<void()> done) {
+  if (writing_) return Cut();  // a client that does not take what it asked for
   stream_.expires_after(kIdleTime);
   head_ = std::move(head);
   body_ = std::move(body);

@@ -40,6 +40,9 @@ class Connection final : public std::enable_shared_from_this<Connection> {
  public:
   using Request = boost::beast::http::request<boost::beast::http::buffer_body>;
 
+  // Read ahead of what is parsed: a header, or the extension of a chunk, of whatever length.
+  static constexpr size_t kMaxBufferedBytes = 128 << 10;
+
   Connection(boost::asio::ip::tcp::socket socket, Connections* connections);
   ~Connection();
   Connection(const Connection&) = delete;
@@ -79,7 +82,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   std::optional<std::list<Connection*>::iterator> waiting_;
   std::optional<std::list<Connection*>::iterator> writing_;
   std::string peer_;
-  boost::beast::flat_buffer buffer_;
+  boost::beast::flat_buffer buffer_{kMaxBufferedBytes};
   std::optional<boost::beast::http::request_parser<boost::beast::http::buffer_body>> parser_;
   bool is_first_ = true;
   bool is_cut_ = false;

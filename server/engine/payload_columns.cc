@@ -158,13 +158,15 @@ PayloadColumns::ColumnsOf(const std::vector<std::string>& paths, const Search& s
 }
 
 absl::StatusOr<std::vector<std::string>> PayloadColumns::UnknownPaths(
-    const std::vector<std::string>& paths, const Search& search) const {
+    const std::vector<std::string>& paths, const HiddenRows* hidden, const Search& search) const {
   PM_ASSIGN_OR_RETURN(const auto columns, ColumnsOf(paths, search));
   std::vector<std::string> unknown;
   for (size_t i = 0; i < paths.size(); ++i) {
-    const std::vector<nlohmann::json>& values = columns[i]->values;
-    const bool is_known = std::any_of(values.begin(), values.end(),
-                                      [](const auto& value) { return !value.is_discarded(); });
+    bool is_known = false;
+    for (size_t row = 0; row < payloads_.size() && !is_known; ++row) {
+      if (hidden != nullptr && hidden->hidden[row]) continue;
+      is_known = !columns[i]->At(row).is_discarded();
+    }
     if (!is_known) unknown.push_back(paths[i]);
   }
   return unknown;

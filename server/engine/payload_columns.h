@@ -82,8 +82,9 @@ class PayloadColumns {
                                                     const HiddenRows* hidden,
                                                     const Search& search) const;
 
-  // Returns those of the paths that no item has, hidden ones included. Cost and errors as above.
+  // Returns those of the paths that no item has which is not hidden. Cost and errors as above.
   absl::StatusOr<std::vector<std::string>> UnknownPaths(const std::vector<std::string>& paths,
+                                                        const HiddenRows* hidden,
                                                         const Search& search) const;
 
  private:

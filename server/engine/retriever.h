@@ -74,8 +74,9 @@ class Retriever {
 
   // PayloadColumns::UnknownPaths of the items.
   absl::StatusOr<std::vector<std::string>> UnknownPaths(
-      const std::vector<std::string>& paths, const PayloadColumns::Search& search) const {
-    return payloads_.UnknownPaths(paths, search);
+      const std::vector<std::string>& paths, const HiddenRows* hidden,
+      const PayloadColumns::Search& search) const {
+    return payloads_.UnknownPaths(paths, hidden, search);
   }
 
   const std::string& IdOf(int64_t row) const { return ids_[static_cast<size_t>(row)]; }

@@ -223,7 +223,11 @@ TEST_F(Images, ModelThatEndsItsProcessIsAnError) {
 TEST_F(Images, CollectionKeepsSettingsOfItsModel) {
   const std::string model = folder_.Write("means.onnx", ChannelMeansModel());
   const std::string pictures = folder_ / "pictures";
+  const std::string profile = folder_ / "means.toml";
+  EXPECT_THAT(Run({"collection", "create", "usual", "--model", model}).err,
+              HasSubstr("there is no " + profile));
   folder_.Write("means.toml", "mean = [1, 2, 3]\nscale = 0.5");
+  EXPECT_EQ(Run({"collection", "create", "own", "--model", model}).err, "");
   Answer({"collection", "create", "by-model", "--anchor-images", pictures, "--model", model,
           "--alpha", "30"});
   const std::vector<std::string> ingest = {"ingest", "by-model", "--images", pictures};

@@ -225,6 +225,13 @@ class HttpTest(unittest.TestCase):
             messages, end = self.daemon.stream(upsert, body)
             self.assertEqual((messages, end["error"]["code"]), ([], code), end)
 
+    def test_chunk_extensions_without_an_end(self):
+        check = "/grpc.health.v1.Health/Check"
+        with self.daemon.connect() as connection, self.assertRaises(OSError):
+            connection.sendall(self.daemon.head(check, more="Transfer-Encoding: chunked\r\n") + b"5;")
+            for _ in range(200):
+                connection.sendall(b"e" * (1 << 20))
+
     def test_envelopes(self):
         self.create(self.daemon, "streams")
         upsert = COLLECTIONS + "UpsertItems"

@@ -41,6 +41,8 @@ class Connections(unittest.TestCase):
                 pm.connect().collections()
             client = pm.connect(ca_file=server.ca_file)  # wins
             self.assertEqual((len(client.collections()), client.state), (1, environment["PRIVATEMAIL_STATE"]))
+            with self.assertRaises(pm.Unauthenticated):  # the key is for the server of the environment
+                pm.connect(server.address.replace("127.0.0.1", "localhost"), ca_file=server.ca_file).collections()
             self.assertEqual(repr(client), f"Client({server.address!r}, state={client.state!r})")
             self.assertEqual(repr(client.collections()[0]), f"Collection('things' of {server.address!r})")
             self.assertEqual(pm.connect("127.0.0.1:9", insecure=True, state=service.state).state, service.state)

@@ -53,6 +53,9 @@ export class Engine {
     if (!Number.isSafeInteger(k)) {
       throw new PrivateMailError("INVALID_ARGUMENT", `k must be an integer, but is ${k}`);
     }
+    if (label !== undefined && (label | 0) !== label) {
+      throw new PrivateMailError("INVALID_ARGUMENT", `label must be an integer of 32 bits, but is ${label}`);
+    }
     const session = this.sessionOf(name);
     const search = session.search(targets.map((target) => Float32Array.from(target)), {k, payloads, label});
     try {

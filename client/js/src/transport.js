@@ -2,6 +2,7 @@
 import {PrivateMailError} from "./error.js";
 
 const MAX_MESSAGE_BYTES = 64 << 20;
+const MAX_BODY_BYTES = 8 << 20;  // of an answer that is no stream
 const END_OF_STREAM = 2;  // flag of an envelope
 
 /** A failed call. retryAfter: milliseconds until the key's rate allows it, or null. */
@@ -51,7 +52,7 @@ export class Transport {
         cache: "no-store", credentials: "omit", redirect: "error", referrerPolicy: "no-referrer",
       });
       if (isStream && response.ok) return await readStream(response.body.getReader(), take);
-      const body = new Uint8Array(await response.arrayBuffer());
+      const body = await readAll(response.body.getReader());
       if (response.ok) return take(body);
       const code = {401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "UNIMPLEMENTED"}[response.status];
       throw toError({code, ...parseJson(body)}, response.headers.get("trailer-retry-after-ms"),
@@ -65,6 +66,22 @@ export class Transport {
       abort.abort();  // of a stream that was refused
     }
   }
+}
+
+// A description or an error.
+async function readAll(reader) {
+  const parts = [];
+  let length = 0;
+  for (let next; !(next = await reader.read()).done; length += next.value.byteLength) {
+    if (length + next.value.byteLength > MAX_BODY_BYTES) {
+      throw new PrivateMailError("DATA_LOSS", `an answer must have at most ${MAX_BODY_BYTES} bytes, but has more`);
+    }
+    parts.push(next.value);
+  }
+  const all = new Uint8Array(length);
+  let at = 0;
+  for (const part of parts) all.set(part, (at += part.byteLength) - part.byteLength);
+  return all;
 }
 
 function inEnvelope(message) {

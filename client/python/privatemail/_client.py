@@ -41,8 +41,8 @@ def connect(server: str = "", *, trust: str = "", ca_file: Path = "", key_file: 
     authorities. key_file: file with the access key, of mode 0600. certificate, certificate_key: PEM, for mutual TLS.
     insecure: no TLS. deadline: seconds of a call. max_memory: bytes that answers may take. state: folder of the ledger;
     by default the command line's, so that there is one budget.
-    What is not given is taken from the environment, as by the command line: PRIVATEMAIL_SERVER, PRIVATEMAIL_TRUST
-    (unless ca_file or insecure is given), PRIVATEMAIL_KEY_FILE (unless insecure), PRIVATEMAIL_STATE.
+    What is not given is taken from the environment: PRIVATEMAIL_SERVER, PRIVATEMAIL_STATE and, for that server alone,
+    PRIVATEMAIL_TRUST (unless ca_file or insecure is given) and PRIVATEMAIL_KEY_FILE (unless insecure).
     """
     deadline, max_memory = _arrays.number("deadline", deadline), _arrays.integer("max_memory", max_memory)
     server, trust = _arrays.text("server", server), _arrays.text("trust", trust)
@@ -50,11 +50,12 @@ def connect(server: str = "", *, trust: str = "", ca_file: Path = "", key_file: 
     ca_file, key_file = _arrays.path("ca_file", ca_file), _arrays.path("key_file", key_file)
     certificate = _arrays.path("certificate", certificate)
     certificate_key = _arrays.path("certificate_key", certificate_key)
-    server = server or os.environ.get("PRIVATEMAIL_SERVER", "")
+    usual = os.environ.get("PRIVATEMAIL_SERVER", "")
+    server = server or usual
     if not server:
         raise wrong("server", 'must be given, as connect("HOST:PORT") or in the environment as PRIVATEMAIL_SERVER, '
                               "but is in neither")
-    if not insecure:
+    if not insecure and server == usual:  # another server must not get this one's key
         trust = trust or ("" if ca_file else os.environ.get("PRIVATEMAIL_TRUST", ""))
         key_file = key_file or os.environ.get("PRIVATEMAIL_KEY_FILE", "")
     given = {"--server": server, "--ca": ca_file, "--trust": trust, "--cert": certificate,

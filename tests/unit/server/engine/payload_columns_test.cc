@@ -54,6 +54,9 @@ TEST(PayloadColumns, SkipsHiddenRows) {
   hidden.hidden = {true, false, false, true, false, false};
   hidden.count = 2;
   EXPECT_THAT(*columns.MatchingRows(Below("n", 5), &hidden, {}), ElementsAre(1, 2, 4));
+  EXPECT_THAT(*columns.UnknownPaths({"n", "m"}, &hidden, {}), ElementsAre("m"));
+  hidden.hidden.assign(6, true);
+  EXPECT_THAT(*columns.UnknownPaths({"n"}, &hidden, {}), ElementsAre("n"));
 }
 
 TEST(PayloadColumns, FilterOfMorePathsThanCachedColumns) {
