@@ -3,6 +3,10 @@ import {PrivateMailError} from "./src/error.js";
 
 export {PrivateMailError};
 
+// By server: when its closed connections have reached a departure. A new connection waits for it, as its first request
+// would otherwise tell when the last ranking ended.
+const closing = new Map();
+
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
 /** The connection to a server: its worker holds the keys, which end with it. See index.d.ts. */
@@ -33,12 +37,12 @@ function openWorker(options) {
     for (const {reject} of waiting.values()) reject(ended);
     waiting.clear();
   };
-  const opened = startWorker((answer) => {
+  const opened = Promise.resolve(closing.get(options.url)).then(() => startWorker((answer) => {
     const {resolve, reject} = waiting.get(answer.number) ?? {};
     waiting.delete(answer.number);
     if (answer.error) reject?.(new PrivateMailError(answer.error.code, answer.error.message));
     else resolve?.(answer.value);
-  }, (text) => end(new PrivateMailError("INTERNAL", `the worker failed: ${text}`)));
+  }, (text) => end(new PrivateMailError("INTERNAL", `the worker failed: ${text}`))));
   opened.then((worker) => worker.postMessage({options})).catch((error) => end(error));
   return {
     ask: (call, args) => new Promise((resolve, reject) => {
@@ -47,9 +51,16 @@ function openWorker(options) {
       waiting.set(number, {resolve, reject});
       opened.then((worker) => worker.postMessage({number, call, args})).catch(reject);
     }),
-    close: async () => {
-      end(new PrivateMailError("FAILED_PRECONDITION", "the connection is closed"));
-      (await opened).terminate();
+    close: () => {
+      const departed = ended ? Promise.resolve(closing.get(options.url)) : new Promise((resolve) => {
+        end(new PrivateMailError("FAILED_PRECONDITION", "the connection is closed"));
+        const number = ++last;
+        waiting.set(number, {resolve, reject: resolve});
+        opened.then((worker) => worker.postMessage({number, call: "depart", args: []})).catch(resolve);
+      });
+      const closed = departed.then(async () => (await opened).terminate()).then(() => {}, () => {});
+      closing.set(options.url, closed);
+      return closed;
     },
   };
 }
