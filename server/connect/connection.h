@@ -40,7 +40,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
  public:
   using Request = boost::beast::http::request<boost::beast::http::buffer_body>;
 
-  // Read ahead of what is parsed: a header, or the extension of a chunk, of whatever length.
+  // The most that is read ahead of the parser, which waits for the end of a header or of a chunk.
   static constexpr size_t kMaxBufferedBytes = 128 << 10;
 
   Connection(boost::asio::ip::tcp::socket socket, Connections* connections);
