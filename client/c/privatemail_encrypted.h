@@ -2,15 +2,12 @@
  * browsers, any language that calls C. The server learns nothing of a target (PRIVACY.md, section
  * 9).
  *
- *   privatemail_session_new("fruit", NULL, &session)
- *   privatemail_search_new(session, &query, &search)
- *   for (;;) {
- *     privatemail_search_next(search, 0, &call)     one request at a time; null method: all are
- * answered send call.request to call.method, and give each message of the response in turn to
- *     privatemail_search_take(search, message, size)
- *   }
- *   privatemail_search_match(search, 0, rank, &match)   decrypts and ranks; null id: no more
- * matches
+ * 1. privatemail_session_new("fruit", NULL, &session)
+ * 2. privatemail_search_new(session, &query, &search)
+ * 3. privatemail_search_next(search, 0, &call) gives one request at a time. Send call.request to
+ *    call.method, and give each message of the response to
+ *    privatemail_search_take(search, message, size). Repeat until call.method is null.
+ * 4. privatemail_search_match(search, 0, rank, &match) decrypts and ranks, until match.id is null.
  *
  * Rules that the caller keeps, because the secrecy of targets depends on them:
  * - Send exactly the bytes that `next` returns, all of them, in order, and nothing else. Number,
@@ -89,8 +86,8 @@ typedef struct {
 } privatemail_query;
 
 typedef struct {
-  const char*
-      method; /* "/privatemail.v1.EncryptedService/SearchEncrypted"; null: all is answered */
+  /* "/privatemail.v1.EncryptedService/SearchEncrypted"; null: all is answered */
+  const char* method;
   const uint8_t* request; /* a serialised message of that method */
   size_t request_size;
   int64_t interval_ms; /* the next search leaves at a multiple of it after the last answer */
