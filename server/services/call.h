@@ -232,8 +232,9 @@ class Call final : public grpc::ServerGenericBidiReactor {
   bool is_build_ = false;
   absl::Status stream_error_;
   std::optional<grpc::ByteBuffer> answer_;
-  // The operation after the write for the gateway that is under way. The end of an answer and the status
-  // are two operations, since gRPC's transport in a process does not hold a status for a message.
+  // The operation after the write for the gateway that is under way. The end of an answer and the
+  // status are two operations, since gRPC's transport in a process does not hold a status for a
+  // message.
   enum class Next { kNothing, kEndOfAnswer, kStatus };
   Next next_ = Next::kNothing;
   std::optional<Admission::Ticket> ticket_;  // held until the answer is delivered

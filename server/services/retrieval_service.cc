@@ -136,10 +136,11 @@ absl::StatusOr<std::vector<std::string>> UnknownPaths(const v1::GetCollectionReq
                                        request.filter_paths().end());
   PM_RETURN_IF_ERROR(CheckFilterPaths(paths));
   return view.retriever->UnknownPaths(
-      paths, view.hidden.get(), {.cancelled = [&call] { return call.Cancelled(); },
-              .memory = call.limits().max_request_memory,
-              .reserve = [&call](int64_t bytes) { return call.ReserveSearchMemory(bytes); },
-              .owner = call.key().id});
+      paths, view.hidden.get(),
+      {.cancelled = [&call] { return call.Cancelled(); },
+       .memory = call.limits().max_request_memory,
+       .reserve = [&call](int64_t bytes) { return call.ReserveSearchMemory(bytes); },
+       .owner = call.key().id});
 }
 
 absl::Status GetCollection(const Catalog& catalog, const v1::GetCollectionRequest& request,
@@ -151,8 +152,7 @@ absl::Status GetCollection(const Catalog& catalog, const v1::GetCollectionReques
   }
   answer->set_max_k(static_cast<uint32_t>(call.limits().max_k));
   if (!request.filter_paths().empty() && view.retriever != nullptr) {
-    PM_ASSIGN_OR_RETURN(const std::vector<std::string> unknown,
-                        UnknownPaths(request, view, call));
+    PM_ASSIGN_OR_RETURN(const std::vector<std::string> unknown, UnknownPaths(request, view, call));
     answer->mutable_unknown_paths()->Assign(unknown.begin(), unknown.end());
   }
   // Counting by kind reads every item, so it needs a writing key.

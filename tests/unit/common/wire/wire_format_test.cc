@@ -53,7 +53,10 @@ TEST(WireReader, RepeatedNumbersNeedNotBePacked) {
 TEST(WireReader, MalformedMessagesAreNotOk) {
   using namespace std::string_literals;
   for (const std::string& message :
-       {"\x08"s, "\x0a\x05" "ab"s, "\x0d\x01\x02"s, "\x09\x01"s, "\x0b"s, "\x00\x01"s, "\xff"s,
+       {"\x08"s,
+        "\x0a\x05"
+        "ab"s,
+        "\x0d\x01\x02"s, "\x09\x01"s, "\x0b"s, "\x00\x01"s, "\xff"s,
         "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"s, "\x0a\xff\xff\xff\xff\x0f"s}) {
     WireReader reader(message);
     while (reader.Next()) {
