@@ -163,6 +163,8 @@ TEST(PayloadFilter, PathsAreDistinct) {
       PayloadFilter::Parse(absl::StrCat("{\"and\":[", Equals("a", "1"), ",", Equals("b.c", "1"),
                                         ",", Equals("a", "2"), "]}")));
   EXPECT_THAT(filter.paths(), ::testing::ElementsAre("a", "b.c"));
+  EXPECT_THAT(CheckFilterPaths(filter.paths()), IsOk());
+  EXPECT_THAT(CheckFilterPaths({"a", "b.c", "a"}), FailsWith(kInvalid, "filter_paths"));
 }
 
 }  // namespace
