@@ -51,7 +51,7 @@ void AddCalibrateCommand(CLI::App& app, Context& context) {
       "--lipschitz", p.lipschitz,
       "Lipschitz constant of the output: from the radius's metric to L1 for lap-output, else L2");
   calibrate->add_option(
-      "--dimension", options->dimension,
+      "--dim", options->dimension,
       "Number of coordinates: of the input for gauss-input, or of a box of equal sides");
 }
 

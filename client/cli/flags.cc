@@ -51,6 +51,7 @@ std::string FlagOf(absl::string_view parameter) {
   static const std::map<std::string, std::string, std::less<>> kShorter = {
       {"kernel_bandwidth", "--bandwidth"},
       {"embedding_dim", "--dim"},
+      {"dimension", "--dim"},
       {"targets", "--vectors"},
       {"ca_file", "--ca"},
       {"trust_fingerprint", "--trust"},

@@ -69,6 +69,9 @@ TEST_F(PrivacyCommands, CalibratesForARadius) {
   EXPECT_EQ(noise["guarantee"]["radius"], .5);
   EXPECT_EQ(noise["guarantee"]["metric"], "l2");
   ExpectRefused(calibrate, "INVALID_ARGUMENT", {"--lipschitz must be given for lap-output"});
+  ExpectRefused({"calibrate", "--mechanism", "gauss-input", "--epsilon", "1", "--delta", "1e-5",
+                 "--radius", "1"},
+                "INVALID_ARGUMENT", {"--dim must be given for gauss-input"});
   ExpectRefused({"calibrate", "--mechanism", "gaussian", "--epsilon", "1", "--sensitivity", "1"},
                 "INVALID_ARGUMENT", {"--delta must be given for gaussian"});
   const Command query =
