@@ -3,12 +3,14 @@
 // SIGKILL ends the daemon under concurrent writes and builds; every fourth time also while it
 // recovers. After each restart the data is compared with what was acknowledged.
 //
-// Unsynced writes survive these kills; store_power_loss_test.cc drops them.
+// Unsynced writes survive these kills; store_power_loss_test.cc drops them. PostgreSQL itself runs
+// on.
 #include <atomic>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -19,6 +21,7 @@
 #include "tests/e2e/service.h"
 #include "tests/e2e/writers.h"
 #include "tests/testing/matchers.h"
+#include "tests/testing/postgres_server.h"
 #include "tests/testing/wait_until.h"
 
 namespace privatemail::e2e {
@@ -27,14 +30,31 @@ namespace {
 using std::chrono::microseconds;
 using Stored = std::map<std::string, v1::Item>;
 
-constexpr int kKills = 10;
-
 // Three writers upsert and delete, and a builder builds; all record what the server acknowledged.
 class Kill : public Service {
  protected:
+  void StoreInPostgres() {
+    server_.emplace();
+    const std::string file = folder_.Write("conninfo", server_->NewDatabase() + "\n");
+    std::filesystem::permissions(file, std::filesystem::perms::owner_read);
+    store_ = {"--postgres-file", file};
+  }
+
+  void SurviveKills(int kills) {
+    ASSERT_NO_FATAL_FAILURE(Prepare());
+    for (int kill = 1; kill <= kills && !HasFailure(); ++kill) {
+      SCOPED_TRACE(kill);
+      WorkUntilKilled();
+      if (kill % 4 == 0) KillDuringStart();
+      ASSERT_NO_FATAL_FAILURE(Start());
+      Check();
+    }
+  }
+
+ private:
   void Start() {
-    daemon_ =
-        std::make_unique<Daemon>(folder_ / "data", Command{"--insecure", "--log-level", "warning"});
+    daemon_ = std::make_unique<Daemon>(folder_ / "data",
+                                       Join({"--insecure", "--log-level", "warning"}, store_));
     ASSERT_TRUE(daemon_->listening()) << daemon_->program().Wait().err;
   }
 
@@ -44,8 +64,9 @@ class Kill : public Service {
   }
 
   void KillDuringStart() {
-    const Program starting(
-        {PRIVATEMAILD, "--data-dir", folder_ / "data", "--listen", "127.0.0.1:0", "--insecure"});
+    const Program starting(Join(
+        {PRIVATEMAILD, "--data-dir", folder_ / "data", "--listen", "127.0.0.1:0", "--insecure"},
+        store_));
     // The random time of the kill is what is tested.
     std::this_thread::sleep_for(microseconds(bits_() % 60'000));
     starting.Signal(SIGKILL);
@@ -154,20 +175,22 @@ class Kill : public Service {
     EXPECT_EQ(found.size(), stored.size());
   }
 
+  std::optional<PostgresServer> server_;
+  Command store_;  // flags
   std::mt19937 bits_{17};
   std::vector<Writer> writers_;
   uint64_t acknowledged_version_ = 0;
 };
 
-TEST_F(Kill, AcknowledgedWritesSurviveOnSqlite) {
-  ASSERT_NO_FATAL_FAILURE(Prepare());
-  for (int kill = 1; kill <= kKills && !HasFailure(); ++kill) {
-    SCOPED_TRACE(kill);
-    WorkUntilKilled();
-    if (kill % 4 == 0) KillDuringStart();
-    ASSERT_NO_FATAL_FAILURE(Start());
-    Check();
-  }
+TEST_F(Kill, AcknowledgedWritesSurviveOnSqlite) { SurviveKills(5); }
+TEST_F(Kill, AcknowledgedWritesSurviveThirtyKillsOnSqlite) { SurviveKills(30); }
+TEST_F(Kill, AcknowledgedWritesSurviveOnPostgres) {
+  StoreInPostgres();
+  SurviveKills(5);
+}
+TEST_F(Kill, AcknowledgedWritesSurviveThirtyKillsOnPostgres) {
+  StoreInPostgres();
+  SurviveKills(30);
 }
 
 }  // namespace
