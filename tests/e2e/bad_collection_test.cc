@@ -2,6 +2,7 @@
 #include <csignal>
 #include <filesystem>
 
+#include "absl/time/clock.h"
 #include "tests/e2e/service.h"
 #include "tests/testing/onnx_model.h"
 #include "tests/testing/pictures.h"
@@ -169,7 +170,9 @@ class Images : public Service {
 };
 
 TEST_F(Images, QueryByFileFindsItsClass) {
+  const absl::Time start = absl::Now();
   const json answer = Answer(Query(folder_ / "pictures/red/3.png"));
+  EXPECT_GE(absl::Now() - start, absl::Seconds(1)) << "the time of extraction must not show";
   EXPECT_EQ(answer["class"], "red");
   EXPECT_EQ(answer["label_guessed"], true);
   ASSERT_THAT(answer["matches"], SizeIs(3));
