@@ -5,11 +5,9 @@
 #include <string_view>
 #include <utility>
 
-#include "common/base/digests.h"
 #include "common/items/item_checks.h"
 #include "common/items/item_code.h"
 #include "common/lattice/modular.h"
-#include "common/wire/row_blocks.h"
 
 namespace privatemail::server {
 namespace {
@@ -65,11 +63,6 @@ EncryptedBlock::EncryptedBlock(std::unique_ptr<const int16_t[]> values, int64_t 
   if (std::any_of(rows.begin(), rows.end(), has_payload)) {
     payloads_ = Pack(rows, &EncryptedRow::payload);
   }
-  const std::string table = Table(), payloads = Payloads();
-  table_digest_ = Sha256::Of(table);
-  payload_digest_ = Sha256::Of(payloads);
-  table_bytes_ = table.size();
-  payload_bytes_ = payloads.size();
 }
 
 const int16_t* EncryptedBlock::RowValues(size_t row) const {
@@ -81,30 +74,15 @@ EncryptedRow EncryptedBlock::RowAt(size_t row) const {
           payloads_.size() == 0 ? "" : std::string(payloads_[row])};
 }
 
-std::string EncryptedBlock::Table() const {
-  return EncodeRowTable([this](size_t row) { return IdOf(row); }, norms_, labels_);
-}
-
-std::string EncryptedBlock::Payloads() const {
-  return EncodeRowPayloads(payloads_.size(), [this](size_t row) { return payloads_[row]; });
+const EncryptedBlock::SentForm& EncryptedBlock::Sent(absl::FunctionRef<SentForm()> make) const {
+  std::call_once(has_sent_form_, [&] { sent_form_ = make(); });
+  return sent_form_;
 }
 
 int64_t EncryptedBlock::memory() const {
   return MinEncryptedMemory(1, dimensions_) + ids_.memory() + payloads_.memory() +
          static_cast<int64_t>(norms_.capacity() * sizeof(float) +
                               labels_.capacity() * sizeof(int32_t));
-}
-
-size_t EncryptedRows::table_bytes() const {
-  size_t bytes = 0;
-  for (const auto& block : blocks) bytes += block->table_bytes();
-  return bytes;
-}
-
-size_t EncryptedRows::payload_bytes() const {
-  size_t bytes = 0;
-  for (const auto& block : blocks) bytes += block->payload_bytes();
-  return bytes;
 }
 
 int64_t MinEncryptedMemory(int64_t items, int64_t dimensions) {

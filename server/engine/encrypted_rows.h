@@ -6,11 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <queue>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "common/items/item_checks.h"
@@ -49,14 +51,17 @@ class EncryptedBlock {
   size_t size() const { return norms_.size(); }  // rows, empty ones included
   absl::string_view IdOf(size_t row) const { return ids_[row]; }
   EncryptedRow RowAt(size_t row) const;
+  absl::Span<const float> norms() const { return norms_; }
+  absl::Span<const int32_t> labels() const { return labels_; }
+  const PackedTexts& payloads() const { return payloads_; }
 
-  // The block as it is sent (common/wire/row_blocks.h), made by each call, and its SHA-256.
-  std::string Table() const;
-  std::string Payloads() const;
-  const std::string& table_digest() const { return table_digest_; }
-  const std::string& payload_digest() const { return payload_digest_; }
-  size_t table_bytes() const { return table_bytes_; }
-  size_t payload_bytes() const { return payload_bytes_; }
+  // Sizes and SHA-256 of the two parts that searchers get, in the form in which they are sent.
+  struct SentForm {
+    std::string table_digest, payload_digest;
+    size_t table_bytes = 0, payload_bytes = 0;
+  };
+  // Kept here because it is needed as long as the block. The first caller makes it, others wait.
+  const SentForm& Sent(absl::FunctionRef<SentForm()> make) const;
 
   int64_t memory() const;
 
@@ -67,8 +72,8 @@ class EncryptedBlock {
   std::vector<float> norms_;
   std::vector<int32_t> labels_;  // none if no row has one
   PackedTexts payloads_;         // none if no row has one
-  std::string table_digest_, payload_digest_;
-  size_t table_bytes_ = 0, payload_bytes_ = 0;
+  mutable std::once_flag has_sent_form_;
+  mutable SentForm sent_form_;
 };
 
 // All rows of a collection at one moment. Server side; holds nothing of searchers. Immutable:
@@ -81,9 +86,6 @@ struct EncryptedRows {
   int64_t rows = 0;  // of all blocks, empty ones included; each block but the last one is full
   std::vector<std::shared_ptr<const EncryptedBlock>> blocks;
   int64_t memory = 0;  // bytes, with the id index of the writer
-
-  size_t table_bytes() const;
-  size_t payload_bytes() const;
 };
 
 // The bytes that so many items take at least: with empty ids, and no payloads.

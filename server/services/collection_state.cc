@@ -9,6 +9,7 @@
 #include "common/embedding/public_parameters.h"
 #include "common/lattice/scores.h"
 #include "common/wire/proto_conversions.h"
+#include "server/services/sent_blocks.h"
 
 namespace privatemail::server {
 namespace {
@@ -35,8 +36,11 @@ void EncryptedToProto(const CollectionView& view, v1::EncryptedStatus* proto) {
       static_cast<uint32_t>(lattice::ChooseDelta(count, view.published->parameters.feature_dim)));
   proto->set_rows(static_cast<uint64_t>(count));
   if (rows == nullptr) return;
-  proto->set_table_bytes(rows->table_bytes());
-  proto->set_payload_bytes(rows->payload_bytes());
+  for (const auto& block : rows->blocks) {
+    const EncryptedBlock::SentForm& sent = SentFormOf(*block);
+    proto->set_table_bytes(proto->table_bytes() + sent.table_bytes);
+    proto->set_payload_bytes(proto->payload_bytes() + sent.payload_bytes);
+  }
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "common/lattice/wire.h"
 #include "server/engine/score_pass.h"
 #include "server/services/collection_state.h"
+#include "server/services/sent_blocks.h"
 #include "server/services/services.h"
 
 namespace privatemail::server {
@@ -70,8 +71,8 @@ constexpr int64_t kBlockMessageOverhead = 32;  // tags, lengths and the block's 
 size_t LargestBlock(const EncryptedRows& rows, bool with_payloads) {
   size_t largest = 0;
   for (const auto& block : rows.blocks) {
-    largest = std::max(largest, block->table_bytes());
-    if (with_payloads) largest = std::max(largest, block->payload_bytes());
+    largest = std::max(largest, SentFormOf(*block).table_bytes);
+    if (with_payloads) largest = std::max(largest, SentFormOf(*block).payload_bytes);
   }
   return largest;
 }
@@ -80,7 +81,7 @@ size_t LargestBlock(const EncryptedRows& rows, bool with_payloads) {
 absl::Status CheckBlockSizes(const EncryptedRows& rows, bool with_payloads, const Limits& limits) {
   const int64_t max_bytes = MaxSentMessageBytes(limits);
   for (size_t i = 0; i < rows.blocks.size(); ++i) {
-    const EncryptedBlock& block = *rows.blocks[i];
+    const EncryptedBlock::SentForm& sent = SentFormOf(*rows.blocks[i]);
     const auto check = [&](absl::string_view what, size_t bytes,
                            absl::string_view remedy) -> absl::Status {
       if (static_cast<int64_t>(bytes) + kBlockMessageOverhead <= max_bytes) return absl::OkStatus();
@@ -88,9 +89,9 @@ absl::Status CheckBlockSizes(const EncryptedRows& rows, bool with_payloads, cons
           absl::StrCat(what, " block ", i, " of the collection has ", bytes,
                        " bytes, but a message has at most ", max_bytes, ": ", remedy));
     };
-    PM_RETURN_IF_ERROR(check("table", block.table_bytes(), "no search works"));
+    PM_RETURN_IF_ERROR(check("table", sent.table_bytes, "no search works"));
     if (!with_payloads) continue;
-    PM_RETURN_IF_ERROR(check("payload", block.payload_bytes(), "search without payloads"));
+    PM_RETURN_IF_ERROR(check("payload", sent.payload_bytes, "search without payloads"));
   }
   return absl::OkStatus();
 }
@@ -147,8 +148,9 @@ v1::SearchEncryptedResponse MakeHeader(const EncryptedRows& rows, bool with_payl
   header.set_items_version(rows.items_version);
   header.set_items(static_cast<uint64_t>(rows.items));
   for (const auto& block : rows.blocks) {
-    header.mutable_table_digests()->append(block->table_digest());
-    if (with_payloads) header.mutable_payload_digests()->append(block->payload_digest());
+    const EncryptedBlock::SentForm& sent = SentFormOf(*block);
+    header.mutable_table_digests()->append(sent.table_digest);
+    if (with_payloads) header.mutable_payload_digests()->append(sent.payload_digest);
   }
   return response;
 }
@@ -163,14 +165,14 @@ absl::Status SendBlocks(const EncryptedRows& rows, const v1::SearchEncryptedRequ
     std::sort(known.begin(), known.end());
     for (size_t i = 0; i < rows.blocks.size(); ++i) {
       const EncryptedBlock& block = *rows.blocks[i];
-      const uint64_t prefix =
-          Sha256::Prefix(payloads ? block.payload_digest() : block.table_digest());
+      const EncryptedBlock::SentForm& form = SentFormOf(block);
+      const uint64_t prefix = Sha256::Prefix(payloads ? form.payload_digest : form.table_digest);
       if (std::binary_search(known.begin(), known.end(), prefix)) continue;
       v1::SearchEncryptedResponse response;
       v1::RowBlock& sent =
           payloads ? *response.mutable_payload_block() : *response.mutable_table_block();
       sent.set_block(static_cast<uint32_t>(i));
-      sent.set_content(payloads ? block.Payloads() : block.Table());
+      sent.set_content(payloads ? PayloadsOf(block) : TableOf(block));
       PM_RETURN_IF_ERROR(call.Write(response));
     }
   }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Checks the build graph and the includes:
 #   - the daemon contains no object, library or header of client/, and no OpenCV
-#   - no cycle of includes between folders
+#   - no cycle of includes between folders, and none from a library to a program
+#   - what computes knows no messages; of the stores one file does, which keeps parameters in their bytes
 #   - only RPC, services, connect, daemon and transport include grpcpp; only server/mpi/ranks.cc and its watchdog.h include MPI
 #   - of the client, only the reader of the user's index files calls FAISS, and nothing calls OpenCV itself
 #   - the C library loads the standard libraries only, and shows its own functions only
@@ -33,6 +34,17 @@ if found=$(cd "$1" && grep -rlE '#include <(faiss|opencv2)/' client | grep -vE '
 fi
 if found=$(ninja -C "$2" -t inputs server/privatemaild | grep -iE 'libmpi|privatemail_mpi|privatemail_features'); then
   printf 'privatemaild links MPI or OpenCV:\n%s\n' "$found"
+  exit 1
+fi
+if found=$(cd "$1" && grep -rlE '#include "(common/wire|privatemail/v1)/' common server/engine server/cells server/store |
+  grep -vE '^(common/(wire|rpc)/|server/store/decode.cc$)'); then
+  printf 'these include messages and must not:\n%s\n' "$found"
+  exit 1
+fi
+found=$(cd "$1" && grep -roE '#include "(client/(cli|python)|server/(daemon|mpi))/' common client server |
+  awk -F '["/:]' '{ if (index($0, $(NF - 2) "/" $(NF - 1) "/") != 1) print }')
+if [ -n "$found" ]; then
+  printf 'these include a program and must not:\n%s\n' "$found"
   exit 1
 fi
 # tsort names the members of a cycle on its standard error.

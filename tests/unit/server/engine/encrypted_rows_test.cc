@@ -13,9 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/digests.h"
 #include "common/items/item_checks.h"
-#include "privatemail/v1/encrypted.pb.h"
 
 namespace privatemail::encrypted_rows_test {
 namespace {
@@ -64,55 +62,37 @@ std::map<std::string, int> CheckRows(const EncryptedRows& rows, const Model& mod
   std::map<std::string, int> places;
   EXPECT_EQ(rows.items, static_cast<int64_t>(model.size()));
   EXPECT_EQ(rows.blocks.size(), static_cast<size_t>((rows.rows + 2047) / 2048));
-  size_t table_bytes = 0, payload_bytes = 0;
   for (size_t b = 0; b < rows.blocks.size(); ++b) {
     const EncryptedBlock& block = *rows.blocks[b];
     const size_t size = std::min<size_t>(kRowsOfBlock, static_cast<size_t>(rows.rows) - b * 2048);
-    const std::string table_text = block.Table(), payload_text = block.Payloads();
-    v1::RowTableBlock table;
-    v1::RowPayloadBlock payloads;
-    EXPECT_TRUE(table.ParseFromString(table_text));
-    EXPECT_TRUE(payloads.ParseFromString(payload_text));
-    EXPECT_EQ(block.table_digest(), Sha256::Of(table_text));
-    EXPECT_EQ(block.payload_digest(), Sha256::Of(payload_text));
-    table_bytes += table_text.size();
-    payload_bytes += payload_text.size();
     EXPECT_EQ(block.size(), size);
-    EXPECT_EQ(static_cast<size_t>(table.ids_size()), size);
-    EXPECT_EQ(static_cast<size_t>(table.norms_size()), size);
+    EXPECT_EQ(block.norms().size(), size);
     bool any_label = false, any_payload = false;
-    for (int row = 0; row < kRowsOfBlock; ++row) {
-      const int16_t* values = block.values() + PlaceOf(row) * kDimensions;
+    for (size_t row = 0; row < kRowsOfBlock; ++row) {
+      const int16_t* values = block.values() + PlaceOf(static_cast<int>(row)) * kDimensions;
       const std::vector<int16_t> actual(values, values + kDimensions);
-      const std::string id = row < table.ids_size() ? table.ids(row) : "";
-      const int64_t label = table.labels_size() == 0 || id.empty() ? 0 : table.labels(row);
-      const std::string payload =
-          payloads.payloads_size() == 0 || id.empty() ? "" : payloads.payloads(row);
-      if (id.empty()) {
+      if (row >= size || block.IdOf(row).empty()) {
         EXPECT_EQ(actual, std::vector<int16_t>(kDimensions)) << row;
-        EXPECT_TRUE(row >= table.norms_size() || table.norms(row) == 0) << row;
-        EXPECT_TRUE(row >= table.labels_size() || table.labels(row) == 0) << row;
-        EXPECT_TRUE(row >= payloads.payloads_size() || payloads.payloads(row).empty()) << row;
+        EXPECT_TRUE(row >= size || block.RowAt(row) == EncryptedRow()) << row;
         continue;
       }
-      EXPECT_TRUE(places.emplace(id, static_cast<int>(b) * kRowsOfBlock + row).second) << id;
+      const std::string id(block.IdOf(row));
+      EXPECT_TRUE(places.emplace(id, static_cast<int>(b * kRowsOfBlock + row)).second) << id;
       const auto item = model.find(id);
       EXPECT_NE(item, model.end()) << id << " is not in the model";
       if (item == model.end()) continue;
       EXPECT_EQ(actual, Expected(item->second)) << id;
-      EXPECT_FLOAT_EQ(table.norms(row), static_cast<float>(NormOf(item->second))) << id;
-      const int32_t wanted = item->second.label;
-      EXPECT_EQ(label, wanted == kNoLabel ? 0 : wanted >= 0 ? wanted + 1 : wanted) << id;
-      EXPECT_EQ(payload, item->second.payload) << id;
-      any_label |= label != 0;
-      any_payload |= !payload.empty();
+      EXPECT_FLOAT_EQ(block.norms()[row], static_cast<float>(NormOf(item->second))) << id;
+      const EncryptedRow shown = block.RowAt(row);
+      EXPECT_EQ(shown.label, item->second.label) << id;
+      EXPECT_EQ(shown.payload, item->second.payload) << id;
+      any_label |= shown.label != kNoLabel;
+      any_payload |= !shown.payload.empty();
     }
-    EXPECT_EQ(table.labels_size() > 0, any_label);
-    EXPECT_EQ(payloads.payloads_size() > 0, any_payload);
+    EXPECT_EQ(block.labels().size(), any_label ? size : 0);
+    EXPECT_EQ(block.payloads().size(), any_payload ? size : 0);
   }
   EXPECT_EQ(places.size(), model.size());
-  EXPECT_EQ(rows.table_bytes(), table_bytes);
-  EXPECT_EQ(rows.payload_bytes(), payload_bytes);
   return places;
 }
 
@@ -263,9 +243,7 @@ TEST_F(EncryptedRowsTest, LargestFeaturesHaveAFiniteNorm) {
   item.label = kNoLabel;
   item.features = {3e38f, 3e38f, 3e38f};
   writer_.Put(item);
-  v1::RowTableBlock table;
-  ASSERT_TRUE(table.ParseFromString(writer_.Publish(1, 1)->blocks[0]->Table()));
-  EXPECT_EQ(table.norms(0), std::numeric_limits<float>::max());
+  EXPECT_EQ(writer_.Publish(1, 1)->blocks[0]->norms()[0], std::numeric_limits<float>::max());
 }
 
 TEST_F(EncryptedRowsTest, MemoryGrowsByWhatWasAnnounced) {
