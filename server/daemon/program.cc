@@ -21,11 +21,11 @@
 #include "absl/time/time.h"
 #include "common/base/core_dumps.h"
 #include "common/base/printable.h"
+#include "common/base/process_memory.h"
 #include "common/rpc/host_port.h"
 #include "server/config/settings.h"
 #include "server/daemon/command_line.h"
 #include "server/daemon/file_check.h"
-#include "server/daemon/process_memory.h"
 #include "server/daemon/server.h"
 #include "server/services/log.h"
 

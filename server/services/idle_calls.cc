@@ -25,20 +25,11 @@ absl::Status IdleCalls::Watch::End() {
   return end_;
 }
 
-IdleCalls::~IdleCalls() {
-  {
-    const std::lock_guard<std::mutex> guard(mutex_);
-    stopping_ = true;
-  }
-  stopped_.notify_one();
-  thread_.join();
-}
-
-void IdleCalls::Run() {
+void IdleCalls::Run(const std::stop_token& stop) {
   constexpr absl::Duration kInterval = absl::Milliseconds(100);
   std::unique_lock<std::mutex> lock(mutex_);
-  while (!stopped_.wait_for(lock, absl::ToChronoNanoseconds(kInterval),
-                            [this] { return stopping_; })) {
+  while (!stopped_.wait_for(lock, stop, absl::ToChronoNanoseconds(kInterval),
+                            [&stop] { return stop.stop_requested(); })) {
     now_ += kInterval;
     lock.unlock();
     End([](const Watch& watch, double seconds) -> absl::Status {

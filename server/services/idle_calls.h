@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <list>
 #include <mutex>
+#include <stop_token>
 #include <thread>
 
 #include "absl/functional/function_ref.h"
@@ -22,8 +23,7 @@ namespace privatemail::server {
 // run does not count: callers on a busy machine are not idle. Thread-safe; outlives its watches.
 class IdleCalls {
  public:
-  IdleCalls() : thread_([this] { Run(); }) {}
-  ~IdleCalls();
+  IdleCalls() : thread_([this](const std::stop_token& stop) { Run(stop); }) {}
   IdleCalls(const IdleCalls&) = delete;
   IdleCalls& operator=(const IdleCalls&) = delete;
 
@@ -61,16 +61,15 @@ class IdleCalls {
   static constexpr double kUntakenSeconds = 4;
 
  private:
-  void Run();
+  void Run(const std::stop_token& stop);
   // Ends the calls for which `reason`, which is given the seconds that they waited, is an error.
   void End(absl::FunctionRef<absl::Status(const Watch& watch, double seconds)> reason);
 
   std::mutex mutex_;  // guards the following and all watches
-  std::condition_variable stopped_;
+  std::condition_variable_any stopped_;
   std::list<Watch*> watches_;
-  absl::Duration now_;  // since the start
-  bool stopping_ = false;
-  std::thread thread_;  // last: it uses the others
+  absl::Duration now_;   // since the start
+  std::jthread thread_;  // last: it uses the others
 };
 
 }  // namespace privatemail::server

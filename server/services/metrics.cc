@@ -2,10 +2,10 @@
 
 #include <prometheus/text_serializer.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
-#include <fstream>
 #include <vector>
+
+#include "common/base/process_memory.h"
 
 namespace privatemail::server {
 namespace {
@@ -35,14 +35,6 @@ void Add(const std::string& name, const std::string& help, MetricType type, cons
     metric.gauge.value = value;
     metric.counter.value = value;
   }
-}
-
-double ResidentBytes() {
-  std::ifstream statm("/proc/self/statm");
-  double total = 0;
-  double resident = 0;
-  statm >> total >> resident;
-  return resident * static_cast<double>(::sysconf(_SC_PAGESIZE));
 }
 
 double CpuSeconds() {
@@ -209,7 +201,8 @@ std::string Metrics::Text() const {
     Add("privatemail_build_progress", "Share of the steps that are done, while a build runs.",
         MetricType::Gauge, builds_, &families);
   }
-  gauge("process_resident_memory_bytes", "Memory of the daemon.", ResidentBytes());
+  gauge("process_resident_memory_bytes", "Memory of the daemon.",
+        static_cast<double>(ResidentMemory()));
   Add("process_cpu_seconds_total", "Processor time of the daemon.", MetricType::Counter,
       {{"", CpuSeconds()}}, &families);
   return prometheus::TextSerializer().Serialize(families);

@@ -118,7 +118,7 @@ absl::Status SnapshotParser::TakeItems(v1::SnapshotItems items) {
               std::move(*from.mutable_payload()),
               0};
     absl::Status checked = label.status();
-    checked.Update(CheckItem(item, parameters));
+    if (visitor_.checks_items) checked.Update(CheckItem(item, parameters));
     if (!checked.ok()) {
       return absl::InvalidArgumentError(
           absl::StrCat("item ", before + part.ids.size(), ": ", checked.message()));
@@ -138,7 +138,8 @@ absl::StatusOr<StoredCollection> SnapshotParser::Finish() {
 }
 
 absl::Status ReadSnapshotItems(const ScratchFile& snapshot, Store::GalleryPartVisitor visit) {
-  SnapshotParser parser({[](const v1::SnapshotCollection&) { return absl::OkStatus(); }, visit});
+  SnapshotParser parser(
+      {[](const v1::SnapshotCollection&) { return absl::OkStatus(); }, visit, false});
   std::string piece;
   for (int64_t at = 0; at < snapshot.size(); at += static_cast<int64_t>(piece.size())) {
     constexpr int64_t kPiece = kSnapshotBlockBytes;

@@ -30,6 +30,7 @@ class SnapshotParser {
   struct Visitor {
     std::function<absl::Status(const v1::SnapshotCollection&)> announcement;
     std::function<absl::Status(Gallery part)> items;  // of one block each; versions are not set
+    bool checks_items = true;  // by CheckItem; false: these bytes were parsed before
   };
   explicit SnapshotParser(Visitor visitor);
   SnapshotParser(const SnapshotParser&) = delete;
@@ -52,8 +53,8 @@ class SnapshotParser {
   uint64_t items_ = 0;  // received
 };
 
-// Passes the items of a snapshot in a file to `visit`. Errors of SnapshotParser, ScratchFile and
-// `visit`.
+// Passes the items of a snapshot that was parsed before to `visit`, which may write them in a
+// transaction. Errors of SnapshotParser, ScratchFile and `visit`.
 absl::Status ReadSnapshotItems(const ScratchFile& snapshot, Store::GalleryPartVisitor visit);
 
 }  // namespace privatemail::server

@@ -58,7 +58,7 @@ struct Scene {
   }
 };
 
-// Lists of CellOrder over exact neighbours in double.
+// Lists over exact neighbours in double; cell_lists_test.cc has Demand and CellLists by hand.
 std::vector<std::vector<int64_t>> ListsByHand(const Scene& scene, size_t partition, double epsilon,
                                               int64_t length) {
   const FloatMatrix items = FloatUnitRows(scene.gallery.features);
@@ -94,7 +94,7 @@ int Differences(std::vector<std::vector<int64_t>> a, std::vector<std::vector<int
   return differences;
 }
 
-TEST(CellIndex, EqualsCellListForAnyHistory) {
+TEST(CellIndex, EqualsListsFromExactNeighbours) {
   const Scene scene;
   ASSERT_NE(scene.index, nullptr);
   EXPECT_EQ(scene.index->items(), kItems);

@@ -28,6 +28,26 @@ PublicParameters Parameters() {
   return *MakePublicParameters(kUuid, EmbeddingSettings{}, MakeAnchors(), {}, "vectors");
 }
 
+// Labels of the slots, then of the anchors.
+const std::vector<int32_t> kLabels = [] {
+  std::vector<int32_t> labels = {0, 10, 20, 30};
+  for (const int32_t label : MakeAnchors().labels) labels.push_back(label);
+  return labels;
+}();
+
+// Rows of the slots, of which slot 1 has the target and the others their dummies, then anchors.
+Matrix UnitRowsOf(const TargetIndependentPart& part, const RowVector& target) {
+  Matrix anchors = MakeAnchors().features.cast<double>();
+  anchors.rowwise().normalize();
+  Matrix rows(kClasses + anchors.rows(), kDim);
+  for (int slot = 0; slot < kClasses; ++slot) {
+    rows.row(slot) = anchors.row(part.dummies[static_cast<size_t>(slot)]);
+  }
+  rows.row(1) = target;
+  rows.bottomRows(anchors.rows()) = anchors;
+  return rows;
+}
+
 JointSetting MakeSetting() { return *MakeJointSetting(Parameters(), MakeAnchors()); }
 
 // Noise on the grid, as integers.
@@ -123,9 +143,6 @@ TEST(JointDraws, StartDummiesAndNoiseDoNotDependOnTarget) {
 // that noise of three plain iterations, and far from two and from four.
 TEST(JointDraws, IterationStartsFromPreviousRelease) {
   const FloatMatrix target = NormalRows(1, kDim, 77);
-  const Matrix anchors = *UnitRows("anchors", MakeAnchors().features);
-  std::vector<int32_t> labels = {0, 10, 20, 30};
-  for (const int32_t label : MakeAnchors().labels) labels.push_back(label);
   ASSERT_OK_AND_ASSIGN(const JointScheme scheme, JointScheme::Create(Parameters(), MakeAnchors()));
   for (const MechanismKind kind :
        {MechanismKind::kGaussian, MechanismKind::kLaplace, MechanismKind::kBoundedGaussian}) {
@@ -142,15 +159,10 @@ TEST(JointDraws, IterationStartsFromPreviousRelease) {
     SeededBits again(9);
     ASSERT_OK_AND_ASSIGN(const TargetIndependentPart part,
                          DrawStartAndDummies(MakeSetting(), again));
-    Matrix rows(kClasses + anchors.rows(), kDim);
-    for (int slot = 0; slot < kClasses; ++slot) {
-      rows.row(slot) = anchors.row(part.dummies[static_cast<size_t>(slot)]);
-    }
-    rows.row(1) = target.row(0).cast<double>().normalized();
-    rows.bottomRows(anchors.rows()) = anchors;
+    const Matrix rows = UnitRowsOf(part, target.row(0).cast<double>().normalized());
     Matrix iterate = part.start;
     for (int i = 1; i <= 4; ++i) {
-      iterate = PlainIteration(rows, labels, iterate, EmbeddingSettings{});
+      iterate = PlainIteration(rows, kLabels, iterate, EmbeddingSettings{});
       const double away = (release.rows.cast<double>() - iterate).norm() / iterate.norm();
       if (i == 3) {
         EXPECT_LT(away, .02);
@@ -181,10 +193,10 @@ TEST(JointDraws, EachIterationHasItsOwnNoise) {
     if (cost.radius.has_value()) {
       row = part.noise.mechanism->Release(target, again)->row(0).cast<double>().normalized();
     }
-    const BorderedAffinity graph = FeatureGraph(setting, SlotRows(setting, part, 1, row));
+    const Matrix unit_rows = UnitRowsOf(part, row);
     Matrix start = part.start;
     for (const FloatMatrix& rows : released) {
-      Matrix expected = PrivateIteration(setting, start, graph);
+      Matrix expected = PlainIteration(unit_rows, kLabels, start, EmbeddingSettings{});
       ASSERT_OK_AND_ASSIGN(const IterationNoise noise, MakeIterationNoise(setting, start, cost));
       if (!cost.radius.has_value()) expected = *noise.mechanism->ReleaseInDouble(expected, again);
       start = rows.cast<double>();

@@ -1,4 +1,4 @@
-#include "server/daemon/process_memory.h"
+#include "common/base/process_memory.h"
 
 #include <malloc.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 
-namespace privatemail::server {
+namespace privatemail {
 namespace {
 
 // The first word of the file as a number; `otherwise` if it is none, such as "max".
@@ -73,4 +73,4 @@ void ReturnFreeMemory() {
   after_last = ResidentUnusedMemory();
 }
 
-}  // namespace privatemail::server
+}  // namespace privatemail

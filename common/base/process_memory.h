@@ -1,11 +1,11 @@
 // Memory of this process and of its machine.
-#ifndef PRIVATEMAIL_SERVER_DAEMON_PROCESS_MEMORY_H_
-#define PRIVATEMAIL_SERVER_DAEMON_PROCESS_MEMORY_H_
+#ifndef PRIVATEMAIL_COMMON_BASE_PROCESS_MEMORY_H_
+#define PRIVATEMAIL_COMMON_BASE_PROCESS_MEMORY_H_
 
 #include <cstdint>
 #include <string>
 
-namespace privatemail::server {
+namespace privatemail {
 
 // Bytes that the process may take: the machine's memory or, if less, the limit of its control
 // groups (version 1 or 2). cgroup_root: where they are mounted.
@@ -22,6 +22,6 @@ void BoundKeptMemory();
 // Returns memory to the system that the allocator keeps after a peak, if it is much.
 void ReturnFreeMemory();
 
-}  // namespace privatemail::server
+}  // namespace privatemail
 
-#endif  // PRIVATEMAIL_SERVER_DAEMON_PROCESS_MEMORY_H_
+#endif  // PRIVATEMAIL_COMMON_BASE_PROCESS_MEMORY_H_

@@ -1,4 +1,4 @@
-#include "server/daemon/process_memory.h"
+#include "common/base/process_memory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,6 @@
 
 namespace privatemail::testing {
 namespace {
-
-using server::AvailableMemory;
 
 TEST(ProcessMemory, ContainerLimitCounts) {
   const TemporaryFolder root;
