@@ -77,8 +77,11 @@ bool Admission::CanRun(const Caller& caller) const {
 
 // An operator, who may do everything anyway, has no share.
 bool Admission::KeyMayTakeMore(const Caller& caller, bool running) const {
-  return caller.key.empty() || caller.is_operator ||
-         CountOfKey(caller.key, running) < PlacesPerKey(limits_);
+  if (caller.key.empty() || caller.is_operator) return true;
+  const int64_t places = PlacesPerKey(limits_);
+  if (CountOfKey(caller.key, running, false) >= places) return false;
+  return !caller.uses_store ||
+         CountOfKey(caller.key, running, true) < std::max<int64_t>(1, places / 2);
 }
 
 bool Admission::StoreMayTakeMore(const Caller& caller, bool running) const {
@@ -103,10 +106,11 @@ absl::Status Admission::CheckCanWait(const Caller& caller) const {
                      limits_.max_concurrent, ") and of the queue, which are taken"));
   }
   if (KeyMayTakeMore(caller, false)) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "key ", caller.key, " has ", CountOfKey(caller.key, true), " running calls and ",
-      CountOfKey(caller.key, false), " waiting ones, the most of one key (half of max_concurrent ",
-      limits_.max_concurrent, ")"));
+  return absl::ResourceExhaustedError(
+      absl::StrCat("key ", caller.key, " has ", CountOfKey(caller.key, true, false),
+                   " running calls and ", CountOfKey(caller.key, false, false),
+                   " waiting ones, the most of one key (half of max_concurrent ",
+                   limits_.max_concurrent, ", a quarter for calls that need the store)"));
 }
 
 void Admission::AdmitWaiting() {
@@ -133,9 +137,10 @@ int64_t Admission::Count(bool running) const {
                        [&](const Entry& entry) { return entry.running == running; });
 }
 
-int64_t Admission::CountOfKey(const std::string& key, bool running) const {
+int64_t Admission::CountOfKey(const std::string& key, bool running, bool of_store) const {
   return std::count_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
-    return entry.running == running && entry.caller.key == key;
+    return entry.running == running && entry.caller.key == key &&
+           (!of_store || entry.caller.uses_store);
   });
 }
 

@@ -17,7 +17,8 @@ namespace privatemail::server {
 
 // A fair counting semaphore with a bounded queue and a timeout. Thread-safe.
 //   - Served in order of arrival, except for callers at a limit of their own.
-//   - No key can take more than half of the places, except that of an operator.
+//   - No key can take more than half of the places, and of those for the store, except that of an
+//     operator.
 //   - Calls that wait for the store take at most half of the places and of the queue, so that a
 //     store that hangs leaves the other half to searches.
 //   - Some places are reserved for operators, so that they can revoke a key that took the others.
@@ -85,7 +86,7 @@ class Admission {
   bool StoreMayTakeMore(const Caller& caller, bool running) const;
   absl::Status CheckCanWait(const Caller& caller) const;
   int64_t Count(bool running) const;
-  int64_t CountOfKey(const std::string& key, bool running) const;
+  int64_t CountOfKey(const std::string& key, bool running, bool of_store) const;
 
   mutable std::mutex mutex_;  // guards the following
   std::condition_variable changed_;

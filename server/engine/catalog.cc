@@ -89,6 +89,7 @@ absl::Status Catalog::Load() {
   }
   for (const CollectionPtr& collection : built) QueueCells(collection);
   for (const CollectionView& view : List()) LoadRows(view);
+  QueueRemovals();
   return absl::OkStatus();
 }
 
@@ -196,6 +197,7 @@ absl::StatusOr<CollectionView> Catalog::Restore(StoredCollection collection,
     collection.latest_version = 0;
     imported = store_->Import(collection, items);
   }
+  if (!imported.ok()) QueueRemovals();
   PM_RETURN_IF_ERROR(imported);
   // Without a lock, because it can take minutes. The result is adopted like another daemon's.
   const absl::Status refreshed = Refresh();
@@ -230,9 +232,20 @@ absl::StatusOr<uint64_t> Catalog::Delete(absl::string_view name) {
   if (absl::IsNotFound(items.status())) return NoSuchCollection(name);
   PM_RETURN_IF_ERROR(items.status());
   view.collection->Remove();
+  QueueRemovals();
   const std::lock_guard<std::mutex> guard(mutex_);
   collections_.erase(view.published->name);
   return items;
+}
+
+void Catalog::QueueRemovals() {
+  const auto remove = [this](const std::atomic<bool>& /*stopped*/) {
+    // After a failure (a full disk) the next deletion or start goes on.
+    const absl::StatusOr<bool> more = store_->RemoveSomeRows();
+    if (more.ok() && *more) QueueRemovals();
+  };
+  // Writers take their turns in between, and collections are loaded first.
+  loads_.Add(remove, absl::Milliseconds(5), std::numeric_limits<uint64_t>::max());
 }
 
 absl::StatusOr<UpsertResult> Catalog::Upsert(const CollectionView& collection,

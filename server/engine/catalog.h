@@ -187,6 +187,8 @@ class Catalog {
   void QueueCatchUp(std::weak_ptr<Collection> collection);
   // Queues the rows of a collection, those of the fewest items first. Tries again after a failure.
   void LoadRows(const CollectionView& view, absl::Duration delay = absl::ZeroDuration());
+  // Removes what deletions and failed restores have left in the store, in the background.
+  void QueueRemovals();
 
   absl::Status RunBuild(const CollectionPtr& collection, const StepObserver& observer,
                         int64_t memory, bool check_labels);

@@ -70,6 +70,10 @@ class Store {
   // Deletes a collection with its items and embedding; returns the number of items. NOT_FOUND.
   virtual absl::StatusOr<uint64_t> Delete(absl::string_view uuid) = 0;
 
+  // Removes some of the rows that deletions and failed imports have left, which nobody sees, in one
+  // short transaction. False: none are left.
+  virtual absl::StatusOr<bool> RemoveSomeRows() { return false; }
+
   // Fixes the dimension of a collection without anchors, once: returns the one that it has then.
   // dimension: 1 to lattice::kMaxDimensions. NOT_FOUND.
   virtual absl::StatusOr<int64_t> FixDimension(absl::string_view uuid, int64_t dimension) = 0;

@@ -163,7 +163,6 @@ absl::StatusOr<std::unique_ptr<Database>> OpenForReading(const std::string& path
 constexpr int kRowsAtOnce = 1000;
 
 // std::mutex is not fair: without a pause this thread would mostly get it again.
-constexpr absl::Duration kYieldTime = absl::Milliseconds(1);
 
 constexpr LargeTable kTables[] = {kItems, kDeletions, kEmbeddedItems, kCellParts};
 
@@ -281,9 +280,7 @@ absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string
   auto store = std::unique_ptr<SqliteStore>(new SqliteStore(std::move(lock), *std::move(database)));
   store->SetWritable(writable);
   if (store->read_only()) return store;
-  // Orphan rows are invisible, so a full disk does not prevent the start.
-  const absl::Status removed = store->PastDamage([&] { return store->RemoveOrphanRows(); });
-  if (!removed.ok() && !absl::IsResourceExhausted(removed)) return removed;
+  PM_RETURN_IF_ERROR(store->PastDamage([&] { return store->FindOrphanRows(); }));
   return store;
 }
 
@@ -400,9 +397,7 @@ absl::Status SqliteStore::ImportParts(const StoredCollection& collection, Galler
     PM_RETURN_IF_ERROR(session->Commit());
   }
   const absl::Status imported = ImportInto(key, collection, source);
-  // If this fails too, the next start removes the rows.
-  const CancellationScope uncancelled(nullptr);
-  if (!imported.ok()) RemoveRowsOf(kItems, key).IgnoreError();
+  if (!imported.ok()) AddRemoval(kItems, key);
   return imported;
 }
 
@@ -528,32 +523,42 @@ absl::StatusOr<uint64_t> SqliteStore::DeleteOnce(absl::string_view uuid) {
     PM_RETURN_IF_ERROR(session->Run("DELETE FROM collections WHERE key = $1", {collection.key}));
     PM_RETURN_IF_ERROR(session->Commit());
   }
-  // The collection is deleted already. If this fails, the next start removes the rows.
-  const CancellationScope uncancelled(nullptr);
-  for (size_t i = 0; i < std::size(kTables); ++i) {
-    if (!RemoveRowsOf(kTables[i], keys[i]).ok()) break;
-  }
+  for (size_t i = 0; i < std::size(kTables); ++i) AddRemoval(kTables[i], keys[i]);
   return items;
 }
 
-absl::Status SqliteStore::RemoveRowsOf(const LargeTable& table, int64_t key) {
+void SqliteStore::AddRemoval(const LargeTable& table, int64_t key) {
+  const std::lock_guard<std::mutex> guard(removals_mutex_);
+  removals_.emplace_back(&table, key);
+}
+
+absl::StatusOr<bool> SqliteStore::RemoveSomeRows() {
+  std::pair<const LargeTable*, int64_t> next;
+  {
+    const std::lock_guard<std::mutex> guard(removals_mutex_);
+    if (removals_.empty()) return false;
+    next = removals_.front();
+  }
+  PM_ASSIGN_OR_RETURN(const bool more,
+                      PastDamage([&] { return RemoveRows(*next.first, next.second); }));
+  const std::lock_guard<std::mutex> guard(removals_mutex_);
+  if (!more && !removals_.empty() && removals_.front() == next) removals_.pop_front();
+  return !removals_.empty();
+}
+
+absl::StatusOr<bool> SqliteStore::RemoveRows(const LargeTable& table, int64_t key) {
   // The indexed column of items follows the order of insertion, so that whole pages become free.
   const std::string sql = absl::StrCat(
       "DELETE FROM ", table.name, " WHERE ", table.key, " = $1 AND ", table.order, " IN (SELECT ",
       table.order, " FROM ", table.name, " WHERE ", table.key, " = $1 LIMIT ", kRowsAtOnce, ")");
-  while (true) {
-    {
-      PM_ASSIGN_OR_RETURN(const auto session, Begin(/*writes=*/true));
-      PM_RETURN_IF_ERROR(session->Run(sql, {key}));
-      const int64_t removed = static_cast<SqliteSession&>(*session).changes();
-      PM_RETURN_IF_ERROR(session->Commit());
-      if (removed < kRowsAtOnce) return absl::OkStatus();
-    }
-    absl::SleepFor(kYieldTime);
-  }
+  PM_ASSIGN_OR_RETURN(const auto session, Begin(/*writes=*/true));
+  PM_RETURN_IF_ERROR(session->Run(sql, {key}));
+  const int64_t removed = static_cast<SqliteSession&>(*session).changes();
+  PM_RETURN_IF_ERROR(session->Commit());
+  return removed == kRowsAtOnce;
 }
 
-absl::Status SqliteStore::RemoveOrphanRows() {
+absl::Status SqliteStore::FindOrphanRows() {
   for (const LargeTable& table : kTables) {
     const std::string next =
         absl::StrCat("SELECT min(", table.key, "), min(", table.key, ") IN (SELECT key FROM ",
@@ -568,7 +573,7 @@ absl::Status SqliteStore::RemoveOrphanRows() {
         }));
       }
       if (key == 0) break;  // null: no further row
-      if (is_orphan) PM_RETURN_IF_ERROR(RemoveRowsOf(table, key));
+      if (is_orphan) AddRemoval(table, key);
     }
   }
   return absl::OkStatus();

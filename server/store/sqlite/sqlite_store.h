@@ -4,10 +4,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "common/sqlite/sqlite.h"
 #include "server/store/directory_lock.h"
@@ -41,10 +43,10 @@ class SqliteStore final : public SqlStore {
                          absl::string_view image) override;
   absl::Status SaveQuality(const PublicParameters& parameters, const EmbeddingVersion& of,
                            const CellQuality& quality) override;
-  // Removes the collection durably first, then its rows in parts, which bounds the wait of other
-  // calls and the space on an almost full disk. Open removes rows that remain after a crash or a
-  // full disk.
+  // Removes the collection durably; its rows are left to RemoveSomeRows, whose parts bound the wait
+  // of other calls and the space on an almost full disk. Open finds what a crash has left.
   absl::StatusOr<uint64_t> Delete(absl::string_view uuid) override;
+  absl::StatusOr<bool> RemoveSomeRows() override;
   // Null: the directory is locked.
   std::unique_ptr<ChangeWatch> Watch(std::function<absl::Status()> /*changed*/,
                                      std::function<void(const absl::Status&)> /*report*/) override {
@@ -83,10 +85,12 @@ class SqliteStore final : public SqlStore {
   // former ones stay in the file under other names: freeing their pages would read them.
   absl::Status SetAside(const LargeTable& table);
   absl::Status ImportInto(int64_t key, const StoredCollection& collection, GallerySource source);
-  // Removes the rows of a key in several transactions.
-  absl::Status RemoveRowsOf(const LargeTable& table, int64_t key);
-  // Removes rows of interrupted imports and deletions. Must not run concurrently with either.
-  absl::Status RemoveOrphanRows();
+  void AddRemoval(const LargeTable& table, int64_t key);
+  // Removes some rows of a key; false: it has none left.
+  absl::StatusOr<bool> RemoveRows(const LargeTable& table, int64_t key);
+  // Adds removals of what interrupted imports and deletions have left. Must not run concurrently
+  // with either.
+  absl::Status FindOrphanRows();
 
   DirectoryLock lock_;  // outlives the connection
   const std::string path_;
@@ -94,6 +98,9 @@ class SqliteStore final : public SqlStore {
   std::unique_ptr<sqlite::Database> database_;
   absl::Status read_only_reason_;        // OK: writable
   std::atomic<bool> read_only_ = false;  // read without mutex_
+  std::mutex removals_mutex_;
+  // Keys that are never given again. Guarded by removals_mutex_.
+  std::deque<std::pair<const LargeTable*, int64_t>> removals_;
 };
 
 }  // namespace privatemail::server

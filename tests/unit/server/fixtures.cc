@@ -73,6 +73,13 @@ Gallery GalleryOf(const std::vector<Item>& items) {
   return gallery;
 }
 
+absl::Status RemoveRows(Store* store) {
+  while (true) {
+    const absl::StatusOr<bool> more = store->RemoveSomeRows();
+    if (!more.ok() || !*more) return more.status();
+  }
+}
+
 absl::Status Import(Store* store, StoredCollection collection, const Gallery& gallery) {
   collection.items = gallery.ids.size();
   collection.latest_version = gallery.version;

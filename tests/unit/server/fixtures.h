@@ -35,6 +35,8 @@ std::vector<Item> MakeItems(int count, unsigned seed);
 Gallery GalleryOf(const std::vector<Item>& items);
 // Imports the collection with this gallery in one part. Its version precedes those of the items.
 absl::Status Import(Store* store, StoredCollection collection, const Gallery& gallery);
+// Removes all rows that deletions have left, as a Catalog does in the background.
+absl::Status RemoveRows(Store* store);
 // Rows with ids of six digits, label 3 and random features.
 Gallery ManyItems(int rows, const std::string& payload = "");
 // An embedding of a gallery, or of MakeItems(count, 1), with arbitrary coordinates.

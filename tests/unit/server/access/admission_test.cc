@@ -147,7 +147,8 @@ TEST(Admission, KeyTakesHalfOfThePlaces) {
   EXPECT_THAT(admission.Enter(greedy),
               FailsWith(kExhausted,
                         "key greedy has 3 running calls and 3 waiting ones, the most of "
-                        "one key (half of max_concurrent 6)"));
+                        "one key (half of max_concurrent 6, a quarter for calls that need the "
+                        "store)"));
   // Calls that wait for their own key do not block later callers.
   EXPECT_THAT(Enter(&admission, Never, {"other", false}), IsOk());
   for (int i = 0; i < 3; ++i) tickets.push_back(admission.Enter({"other", false}));
@@ -182,6 +183,18 @@ TEST(Admission, StoreCallsTakeHalfOfPlacesAndQueue) {
   EXPECT_THAT(Enter(&admission, Never, {"searcher", false}), IsOk());
   tickets.pop_front();
   EXPECT_TRUE(tickets[1]->IsAdmitted());
+}
+
+TEST(Admission, KeyTakesHalfOfThePlacesForTheStore) {
+  Admission admission(Places(8, 8, .05));
+  const Admission::Caller greedy = {.key = "greedy", .uses_store = true};
+  std::vector<absl::StatusOr<Admission::Ticket>> tickets;
+  for (int i = 0; i < 4; ++i) tickets.push_back(admission.Enter(greedy));
+  EXPECT_EQ(admission.running(), 2);
+  EXPECT_EQ(admission.waiting(), 2);
+  EXPECT_THAT(admission.Enter(greedy), FailsWith(kExhausted, "the most of one key"));
+  EXPECT_THAT(Enter(&admission, Never, {.key = "other", .uses_store = true}), IsOk());
+  EXPECT_THAT(Enter(&admission, Never, {.key = "greedy"}), IsOk()) << "searches";
 }
 
 TEST(Admission, ReservesPlacesForOperators) {

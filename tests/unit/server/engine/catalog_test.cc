@@ -2,7 +2,9 @@
 #include <functional>
 
 #include "absl/strings/str_cat.h"
+#include "tests/testing/wait_until.h"
 #include "tests/unit/server/engine/catalog_fixture.h"
+#include "tests/unit/server/engine/orphan_rows.h"
 
 namespace privatemail::testing {
 namespace {
@@ -314,6 +316,12 @@ TEST_F(WideCatalogTest, PayloadsAboveMemoryLimitReturnResourceExhausted) {
 }
 
 class CatalogDeletions : public CatalogTest {};
+
+TEST_F(CatalogDeletions, RowsOfADeletedCollectionAreRemovedInTheBackground) {
+  CreateFruit(9);
+  ASSERT_THAT(catalog_->Delete("fruit"), IsOk());
+  EXPECT_TRUE(WaitUntil([&] { return CountOrphanRows(directory_.path()) == 0; }));
+}
 
 TEST_F(CatalogDeletions, DeletedItemIsHiddenAtOnceAndAfterRestart) {
   const CollectionView view = CreateFruit(4);

@@ -61,6 +61,7 @@ class StoreWithHooks final : public Store {
     return store_->Import(c, source);
   }
   absl::StatusOr<uint64_t> Delete(absl::string_view uuid) override { return store_->Delete(uuid); }
+  absl::StatusOr<bool> RemoveSomeRows() override { return store_->RemoveSomeRows(); }
   absl::StatusOr<int64_t> FixDimension(absl::string_view uuid, int64_t dimension) override {
     return store_->FixDimension(uuid, dimension);
   }

@@ -119,7 +119,7 @@ TEST_F(KeyCallsTest, ConcurrencyPerKeyIsLimited) {
   for (const auto& upload : uploads) outcomes.push_back(upload->Finish());
   EXPECT_THAT(outcomes, ::testing::Contains(FailsWith(
                             kExhausted, absl::StrCat("key ", greedy.key().id(),
-                                                     " has 4 running calls and 4 waiting ones"))));
+                                                     " has 2 running calls and 2 waiting ones"))));
 }
 
 TEST_F(KeyCallsTest, RevokedKeyEndsUpload) {

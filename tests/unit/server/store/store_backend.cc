@@ -28,6 +28,7 @@ void StoreConformance::Reopen() {
 }
 
 int64_t StoreConformance::Rows(const std::string& table) const {
+  EXPECT_THAT(RemoveRows(store_.get()), IsOk());
   const std::string count = "SELECT count(*) FROM ";
   if (GetParam() == "postgres") {
     return std::stoll(PostgresServer::Ask(conninfo_, count + "privatemail." + table));

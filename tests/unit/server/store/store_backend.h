@@ -22,7 +22,7 @@ class StoreConformance : public ::testing::TestWithParam<std::string> {
   // Opens the store; of SQLite, the former one must be destroyed.
   std::unique_ptr<Store> OpenStore() const;
   void Reopen();
-  // Rows of a table, read without the store.
+  // Rows of a table, read without the store, after the store has removed what deletions have left.
   int64_t Rows(const std::string& table) const;
 
   UpsertResult Upsert(const std::vector<Item>& items);

@@ -103,7 +103,9 @@ class Story {
     Delete({"item-000", "item-008"});
     Add(
         [this](SqliteStore* store) {
-          return store->Delete(fish_.parameters.collection_uuid).status();
+          absl::Status status = store->Delete(fish_.parameters.collection_uuid).status();
+          status.Update(RemoveRows(store));
+          return status;
         },
         [](Model* model) { model->fish = false; });
     Upsert(MakeItems(12, 130));
@@ -149,7 +151,7 @@ class Story {
     if (!store.ok()) return;
     const auto text = TextOf(store->get(), fruit());
     life.status_code = static_cast<int>(text.status().code());
-    if (!text.ok() || CountOrphanRows(folder) != 0) return;
+    if (!text.ok() || !RemoveRows(store->get()).ok() || CountOrphanRows(folder) != 0) return;
     for (size_t i = 0; i < texts_.size(); ++i) {
       if (texts_[i] == *text) life.shown = static_cast<int64_t>(i);
     }
