@@ -266,7 +266,19 @@ absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string
   PM_ASSIGN_OR_RETURN(DirectoryLock lock, DirectoryLock::Acquire(directory));
   const std::string path = absl::StrCat(directory, "/privatemail.sqlite");
   struct stat file = {};
-  const bool exists = ::stat(path.c_str(), &file) == 0;
+  const bool exists = ::lstat(path.c_str(), &file) == 0;
+  if (exists && S_ISLNK(file.st_mode)) {
+    return OperatorOnlyError(absl::FailedPreconditionError(
+        absl::StrCat("database file ", path,
+                     " is a symbolic link, but its log must lie beside it: "
+                     "make the whole data folder a link")));
+  }
+  for (const char* const beside : {"-wal", "-mark"}) {
+    if (exists || ::access((path + beside).c_str(), F_OK) != 0) continue;
+    return OperatorOnlyError(absl::DataLossError(
+        absl::StrCat("database file ", path, " is not there, but ", path, beside,
+                     " is: put the database back, or move what belongs to it away as well")));
+  }
   if (exists && file.st_size == 0) {
     return absl::DataLossError(absl::StrCat("database file ", path,
                                             " is damaged (it is empty): restore it from a backup"));

@@ -59,6 +59,24 @@ TEST_F(SqliteFile, SecondDaemonIsRefusedWithPid) {
   Reopen();
 }
 
+// A new database beside what belongs to a former one would hide its items.
+TEST_F(SqliteFile, MissingOrLinkedFileIsRefused) {
+  Upsert(MakeItems(2, 1));
+  store_.reset();
+  const std::string file = directory_ / "privatemail.sqlite", elsewhere = directory_ / "moved";
+  std::filesystem::rename(file, elsewhere);
+  EXPECT_THAT(SqliteStore::Open(directory_.path()),
+              FailsWith(kDataLoss, "privatemail.sqlite is not there, but"));
+  EXPECT_FALSE(std::filesystem::exists(file));
+  std::filesystem::create_symlink(elsewhere, file);
+  EXPECT_THAT(SqliteStore::Open(directory_.path()),
+              FailsWith(kFailedPrecondition, "is a symbolic link"));
+  std::filesystem::remove(file);
+  std::filesystem::rename(elsewhere, file);
+  Reopen();
+  EXPECT_EQ(store_->LoadGallery(collection_.parameters)->ids.size(), 2u);
+}
+
 TEST_F(SqliteFile, AnotherVersionIsRefused) {
   store_.reset();
   AskFile(directory_.path(), "PRAGMA user_version = 2");
