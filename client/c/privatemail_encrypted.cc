@@ -282,7 +282,7 @@ absl::StatusOr<bool> Search::Complete() {
   }
   keys_->uploaded = true;
   PM_RETURN_IF_ERROR(memory_.Reserve(static_cast<int64_t>(answer.memory())));
-  PM_ASSIGN_OR_RETURN(exchange.table, session_->tables->Take(answer, [](const std::string&) {}));
+  PM_ASSIGN_OR_RETURN(exchange.table, session_->tables->Take(&answer, [](const std::string&) {}));
   session_->items = answer.header().items;
   session_->items_version = answer.header().items_version;
   session_->root_digest =

@@ -23,8 +23,8 @@ std::string CodeName(v1::CellCode code);
 
 // The members of a collection's JSON that are shown without -v.
 inline const std::vector<std::string> kCollectionBrief = {
-    "name",     "items",   "feature_dim", "metric",      "extractor", "schemes",
-    "anchors",  "classes", "embedded",    "cells_state", "alignment", "changes_since_embedding",
+    "name",       "items",   "feature_dim", "metric",      "extractor", "schemes",
+    "anchors",    "classes", "embedded",    "cells_state", "alignment", "changes_since_embedding",
     "class_names"};
 
 nlohmann::json ToJson(const v1::GetCollectionResponse& collection);

@@ -36,11 +36,11 @@ absl::Status Finish(Context& context, const absl::StatusOr<Result>& result);
 inline absl::Status Finish(Context&, const absl::Status& status) { return status; }
 
 // Adds a subcommand that calls `run` with its options. They live as long as the app. `run` returns
-// StatusOr<Result> or Status.
-template <typename Status, typename Options>
+// StatusOr<Result> or Status. AnyContext: const, unless it sets the exit code.
+template <typename Status, typename AnyContext, typename Options>
 std::pair<CLI::App*, std::remove_cvref_t<Options>*> AddCommand(
     CLI::App& parent, Context& context, const std::string& name, const std::string& description,
-    Status (*run)(const Context& context, Options options)) {
+    Status (*run)(AnyContext& context, Options options)) {
   CLI::App* command = AddCommand(parent, name, description);
   auto options = std::make_shared<std::remove_cvref_t<Options>>();
   command->callback([&context, options, run] {

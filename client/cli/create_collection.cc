@@ -43,7 +43,7 @@ constexpr const char* kSettingFlags[] = {"--bandwidth", "--dim",          "--lab
 // A model that was trained with other values finds poor matches, and no error says why.
 void WarnOfMissingProfile(const std::string& model) {
   if (model.empty()) return;
-  const std::string profile = ModelProfilePath(ModelPath(model));
+  const std::string profile = ModelProfilePath(FindModel(model).value_or(model));
   if (std::filesystem::exists(profile)) return;
   Warn(absl::StrCat("there is no ", profile,
                     ", so the model gets values from -1 to 1, (channel - 127.5) / 127.5: if it was "
@@ -56,6 +56,7 @@ absl::Status FillAnchors(const CreateOptions& options, v1::CreateCollectionReque
   ImageFolder folder;
   if (images) {
     PM_ASSIGN_OR_RETURN(folder, ListImageFolder(options.anchor_images));
+    PM_RETURN_IF_ERROR(RequireClasses(options.anchor_images, &folder));
   }
   request->set_extractor(options.extractor_name);
   // Without anchors the collection's extractor is that of --model, if it is given.

@@ -68,11 +68,17 @@ std::string FlagOf(absl::string_view parameter) {
 
 // The user's remedy for a field that is no flag of the command.
 std::string RemedyOf(const absl::Status& status, absl::string_view field, const CLI::App& command) {
+  const CLI::Option* const given = command.get_option_no_throw("NAME");
+  const std::string name =
+      given == nullptr || given->count() == 0 ? "NAME" : given->results().front();
   if (field == "budget") {
-    const CLI::Option* const name = command.get_option_no_throw("NAME");
-    return absl::StrCat("; `privatemail budget set ",
-                        name == nullptr || name->count() == 0 ? "NAME" : name->results().front(),
-                        " --epsilon E --delta D` sets it");
+    return absl::StrCat("; `privatemail budget set ", name, " --epsilon E --delta D` sets it");
+  }
+  if (field == "embedding" && absl::IsFailedPrecondition(status)) {
+    return absl::StrCat("; `privatemail build ", name, "` builds it");
+  }
+  if (field == "quality" && absl::IsUnavailable(status)) {
+    return absl::StrCat("; `privatemail collection wait ", name, "` waits for it");
   }
   if (field == "fingerprint") return ": run it again, after `privatemail plan` if it uses a plan";
   if (absl::IsFailedPrecondition(status) &&

@@ -1,7 +1,6 @@
 #include "client/cli/images.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 #include <thread>
 
@@ -48,14 +47,7 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> CreateExtractor(const Extracto
                      Printable(options.collection)));
   }
   OnnxOptions onnx;
-  const std::string path = ModelPath(options.model);
-  if (path != options.model && !std::filesystem::exists(path)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--model ", options.model,
-                     " must be a file (with a slash or .onnx) or the name of an "
-                     "installed model, but there is no ",
-                     path, "; PRIVATEMAIL_MODELS names another folder"));
-  }
+  PM_ASSIGN_OR_RETURN(const std::string path, FindModel(options.model));
   if (kept.has_value()) {
     onnx = *kept;
     onnx.path = path;

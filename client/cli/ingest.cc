@@ -247,6 +247,13 @@ absl::Status CheckNothingIsReplaced(const AdminClient& admin, const std::string&
   return absl::OkStatus();
 }
 
+// names: those of the collection first.
+std::vector<std::string> NewClasses(const std::vector<std::string>& names,
+                                    const PublicParameters& parameters) {
+  const size_t known = std::min(names.size(), parameters.class_names.size());
+  return {names.begin() + static_cast<ptrdiff_t>(known), names.end()};
+}
+
 absl::StatusOr<v1::UpsertItemsResponse> Send(const AdminClient& admin, const std::string& name,
                                              const Rows& rows,
                                              const std::vector<MalformedRows>& malformed,
@@ -274,47 +281,49 @@ void Append(const v1::UpsertItemsResponse& response, uint64_t rows_before,
   }
 }
 
-// The labels of the folder's classes, whose names are those of classes of the collection. Without
-// classes images have no labels: their ids name the sub-folder.
-absl::StatusOr<std::vector<int32_t>> LabelsOfClasses(const ImageFolder& folder,
-                                                     const v1::PublicParameters& parameters) {
-  if (parameters.slot_labels().empty()) {
-    return std::vector<int32_t>(folder.class_names.size(), kNoLabel);
-  }
-  std::vector<int32_t> labels;
-  const auto& names = parameters.class_names();
+// The labels of the folder's classes, by name.
+absl::StatusOr<NamedLabels> LabelsOfClasses(const ImageFolder& folder,
+                                            const PublicParameters& parameters, bool has_items) {
+  LabelColumn column;
   for (const std::string& name : folder.class_names) {
-    const auto at = std::find(names.begin(), names.end(), name);
-    if (at == names.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("--images: the sub-folder ", name,
-                                                     " is not one of the collection's ",
-                                                     names.size(), " classes"));
-    }
-    labels.push_back(parameters.slot_labels(static_cast<int>(at - names.begin())));
+    column.names.push_back(IsUtf8(name) ? name : "");  // without images now
   }
-  return labels;
+  if (column.names.empty()) return NamedLabels();
+  if (has_items && !parameters.HasClasses() && parameters.class_names.empty()) {
+    Warn(
+        "the sub-folders give no labels, since the labels of the collection's items have no names");
+    return NamedLabels{std::vector<int32_t>(column.size(), kNoLabel), {}};
+  }
+  return LabelsOfItems("the sub-folders of --images", column, parameters, has_items);
 }
 
 // Sends the features of each part before those of the next are extracted.
 absl::StatusOr<IngestOutcome> IngestImages(const AdminClient& admin, const IngestOptions& options,
-                                           const v1::PublicParameters& parameters) {
+                                           const v1::GetCollectionResponse& collection) {
+  PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(collection.parameters()));
   ExtractorOptions settings = options.extractor;
-  settings.collection = parameters.extractor();
+  settings.collection = parameters.extractor;
   PM_ASSIGN_OR_RETURN(const auto extractor, CreateExtractor(settings));
-  if (extractor->identity() != parameters.extractor()) {
+  if (extractor->identity() != parameters.extractor) {
     return absl::FailedPreconditionError(
-        absl::StrCat("extractor: the collection's features come from ", parameters.extractor(),
+        absl::StrCat("extractor: the collection's features come from ", parameters.extractor,
                      ", but those of these images would come from ", extractor->identity(),
-                     ", which --extractor or --model names where a collection is created"));
+                     "; no image was read. `privatemail collection create NAME ",
+                     settings.model.empty() ? absl::StrCat("--extractor ", extractor->identity())
+                                            : absl::StrCat("--model ", settings.model),
+                     "` makes a collection for them"));
   }
+  PM_RETURN_IF_ERROR(CheckDimension("--images", parameters, extractor->dim()));
   PM_ASSIGN_OR_RETURN(ImageFolder folder, ListImageFolder(options.images));
+  if (parameters.HasClasses()) PM_RETURN_IF_ERROR(RequireClasses(options.images, &folder));
   std::erase_if(folder.images, [&](const FolderImage& image) {
     if (IsUtf8(image.id)) return false;
     folder.skipped.push_back({image.id, "its name is not UTF-8"});
     return true;
   });
-  PM_ASSIGN_OR_RETURN(const std::vector<int32_t> labels, LabelsOfClasses(folder, parameters));
-  IngestOutcome outcome;
+  PM_ASSIGN_OR_RETURN(const NamedLabels named,
+                      LabelsOfClasses(folder, parameters, collection.items() > 0));
+  IngestOutcome outcome{.new_classes = NewClasses(named.class_names, parameters)};
   uint64_t sent = 0;
   PM_RETURN_IF_ERROR(
       ExtractInParts(folder, settings, kImagesPerUpload, [&](FolderFeatures part) -> absl::Status {
@@ -330,8 +339,10 @@ absl::StatusOr<IngestOutcome> IngestImages(const AdminClient& admin, const Inges
                       },
                   .ids = std::move(part.ids)};
         for (const int32_t label : part.labels) {
-          rows.labels.push_back(labels[static_cast<size_t>(label)]);
+          rows.labels.push_back(label == kNoClass ? kNoLabel
+                                                  : named.labels[static_cast<size_t>(label)]);
         }
+        if (!parameters.HasClasses()) rows.class_names = named.class_names;
         PM_ASSIGN_OR_RETURN(const v1::UpsertItemsResponse response,
                             Send(admin, options.name, rows, {}, nullptr));
         Append(response, sent, &outcome.response);
@@ -351,11 +362,8 @@ absl::StatusOr<IngestOutcome> IngestVectors(const AdminClient& admin, const Inge
   if (rows.ids_are_row_numbers && !options.replace && collection.items() > 0) {
     PM_RETURN_IF_ERROR(CheckNothingIsReplaced(admin, options.name, rows));
   }
-  IngestOutcome outcome{.malformed = FindMalformed(rows.Columns(), parameters)};
-  if (rows.class_names.size() > parameters.class_names.size()) {
-    outcome.new_classes.assign(rows.class_names.begin() + std::ssize(parameters.class_names),
-                               rows.class_names.end());
-  }
+  IngestOutcome outcome{.malformed = FindMalformed(rows.Columns(), parameters),
+                        .new_classes = NewClasses(rows.class_names, parameters)};
   const int64_t count = std::ssize(rows.ids) - RowsOf(outcome.malformed);
   if (options.dry_run || count == 0) return outcome;
   ProgressBar bar("ingest");
@@ -371,9 +379,9 @@ absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& optio
   PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection,
                       admin.GetCollection(options.name));
-  const absl::StatusOr<IngestOutcome> outcome =
-      options.images.empty() ? IngestVectors(admin, options, collection)
-                             : IngestImages(admin, options, collection.parameters());
+  const absl::StatusOr<IngestOutcome> outcome = options.images.empty()
+                                                    ? IngestVectors(admin, options, collection)
+                                                    : IngestImages(admin, options, collection);
   if (absl::IsUnavailable(outcome.status())) {
     return absl::UnavailableError(
         absl::StrCat(outcome.status().message(),
@@ -409,7 +417,7 @@ absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& optio
                      reasons.empty() ? "unknown" : reasons[0].value("reason", ""),
                      outcome->malformed.empty() ? "" : "; nothing was sent"));
   }
-  const int exit_code = rejected > 0 ? kExitSomeRejected : 0;
+  const int exit_code = rejected > 0 ? kExitPartly : 0;
   const Columns columns = {{"reasons", {"what"}}};
   if (options.dry_run) {
     return Result{.json = {{"dry_run", true},
@@ -457,7 +465,10 @@ void AddIngestCommand(CLI::App& app, Context& context) {
   CLI::Option* vectors = ingest->add_option("--vectors", options->vectors_file,
                                             "Gallery vectors (.npy .npz .fvecs .csv)");
   CLI::Option* images =
-      ingest->add_option("--images", options->images, "Folder of images, one sub-folder a class")
+      ingest
+          ->add_option("--images", options->images,
+                       "Folder of images, which have no labels, or of one sub-folder for each "
+                       "class, whose name is their label")
           ->excludes(vectors);
   ingest
       ->add_option("--from-faiss", options->faiss_file,
@@ -474,7 +485,7 @@ void AddIngestCommand(CLI::App& app, Context& context) {
       ingest
           ->add_option("--ids", options->ids_file,
                        "Their ids, one a line; if absent those of the index or the row numbers, of "
-                       "images class/file")
+                       "images file or class/file")
           ->excludes(images);
   ingest
       ->add_option("--id-prefix", options->id_prefix,

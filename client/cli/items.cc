@@ -175,7 +175,7 @@ absl::StatusOr<Result> DeleteItems(const Context& context, const ItemsOptions& o
   if (deleted > ids.size()) return absl::DataLossError("the server says that it deleted more");
   const uint64_t not_found = ids.size() - deleted;
   return Result{.json = {{"deleted", deleted}, {"missing", not_found}, {"missing_ids", missing}},
-                .exit_code = not_found > 0 ? kExitSomeRejected : 0};
+                .exit_code = not_found > 0 ? kExitPartly : 0};
 }
 
 }  // namespace

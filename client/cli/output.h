@@ -18,8 +18,8 @@ namespace privatemail::client::cli {
 inline constexpr char kAcceptMisalignmentFlag[] = "--accept-misalignment";  // of query and build
 
 inline constexpr int kExitFailure = 1;
-inline constexpr int kExitUsage = 2;         // INVALID_ARGUMENT, found by the client or the server
-inline constexpr int kExitSomeRejected = 3;  // of an upload; the other rows were acknowledged
+inline constexpr int kExitUsage = 2;   // INVALID_ARGUMENT, found by the client or the server
+inline constexpr int kExitPartly = 3;  // done, but some rows, ids or labels were left out
 
 // The result of a command, or of one query of a batch.
 struct Result {

@@ -93,6 +93,16 @@ bool IsVectorFile(const std::string& name) {
   return end == ".npy" || end == ".fvecs" || end == ".csv";
 }
 
+bool TakesPictures(const std::string& extractor) {
+  static const std::string built_in = (*MakeBuiltInExtractor())->identity();
+  return extractor == built_in || OnnxOptionsOf(extractor).has_value();
+}
+
+// The part of an extractor's identity that names the model's file.
+std::string ModelOf(const std::string& extractor) {
+  return extractor.substr(0, extractor.find(';'));
+}
+
 std::string OptionOf(const PageRequest& request, const std::string& name) {
   const auto found = request.options.find(name);
   return found == request.options.end() ? "" : found->second;
@@ -124,6 +134,10 @@ absl::StatusOr<std::unique_ptr<Page>> Page::Create(const Context& context, PageO
     if (absl::IsNotFound(known)) return known;
   }
   auto page = std::unique_ptr<Page>(new Page(context, std::move(options), std::move(client)));
+  if (!page->options_.extractor.model.empty()) {
+    PM_ASSIGN_OR_RETURN(const auto extractor, CreateExtractor(page->options_.extractor));
+    page->model_ = ModelOf(extractor->identity());
+  }
   const std::string& folder = page->options_.pictures;
   if (folder.empty()) return page;
   PM_ASSIGN_OR_RETURN(const ImageFolder listed, ListImageFolder(folder));
@@ -148,11 +162,25 @@ absl::StatusOr<std::shared_ptr<const Page::Opened>> Page::Shown(const PageReques
                                                     ": reload this one; nothing was spent"));
 }
 
+std::string Page::Obstacle(const v1::GetCollectionResponse& collection) const {
+  const v1::PublicParameters& parameters = collection.parameters();
+  if (collection.items() == 0) return "empty";
+  const bool can_be_asked = !parameters.slot_labels().empty() || parameters.publish_quality();
+  const bool is_ready = collection.embedding_version() > 0 && can_be_asked;
+  if (!parameters.with_encrypted() && !is_ready) return "unready";
+  const std::string& extractor = parameters.extractor();
+  return OnnxOptionsOf(extractor).has_value() && ModelOf(extractor) != model_ ? "model" : "";
+}
+
 Page::Answer Page::Collections() const {
   PM_ASSIGN_OR_RETURN(const AdminClient server, client_->Admin());
   PM_ASSIGN_OR_RETURN(const v1::ListCollectionsResponse response, server.ListCollections());
   nlohmann::json list = nlohmann::json::array();
-  for (const v1::GetCollectionResponse& one : response.collections()) list.push_back(ToJson(one));
+  for (const v1::GetCollectionResponse& one : response.collections()) {
+    nlohmann::json& json = list.emplace_back(ToJson(one));
+    json["obstacle"] = Obstacle(one);
+    json["takes_pictures"] = TakesPictures(one.parameters().extractor());
+  }
   return Result{.json = {{"server", context_.connection.server},
                          {"first", options_.collection},
                          {"collections", std::move(list)}}};
@@ -199,9 +227,7 @@ Page::Answer Page::Open(const std::string& name) {
   nlohmann::json json = ToJson(opened->proto);
   json["ways"] = std::move(ways);
   json["no_cells"] = std::string(opened->quality.status().message());
-  PM_ASSIGN_OR_RETURN(const auto built_in, MakeBuiltInExtractor());
-  const bool takes_pictures = parameters.extractor == built_in->identity() ||
-                              OnnxOptionsOf(parameters.extractor).has_value();
+  const bool takes_pictures = TakesPictures(parameters.extractor);
   json["takes_pictures"] = takes_pictures;
   json["samples"] = nlohmann::json::array();
   const size_t count = pictures_.size();
@@ -247,6 +273,7 @@ Page::Answer Page::Pick(const PageRequest& request) {
   } else {
     ExtractorOptions settings = options_.extractor;
     settings.collection = parameters.extractor;
+    if (!OnnxOptionsOf(parameters.extractor).has_value()) settings.model.clear();
     PM_ASSIGN_OR_RETURN(const auto extractor, CreateExtractor(settings));
     PM_RETURN_IF_ERROR(CheckExtractor(parameters, extractor->identity()));
     PM_ASSIGN_OR_RETURN(picked->target.features, extractor->ExtractBytes(name, request.body));

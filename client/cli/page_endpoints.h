@@ -25,7 +25,7 @@
 namespace privatemail::client::cli {
 
 struct PageOptions {
-  std::string collection;  // opened first; empty: the first of the server
+  std::string collection;  // opened first; empty: the first of the server that can be searched
   std::string pictures;    // folder "class/file" of the gallery's pictures; empty: none
   ExtractorOptions extractor;
 };
@@ -40,7 +40,7 @@ struct PageOptions {
 //   is fetched for a match would tell its host what was found.
 class Page {
  public:
-  // Errors of SearchClient::Connect and ListImageFolder.
+  // Errors of SearchClient::Connect, CreateExtractor and ListImageFolder.
   static absl::StatusOr<std::unique_ptr<Page>> Create(const Context& context, PageOptions options);
 
   PageResponse Respond(const PageRequest& request);
@@ -65,6 +65,8 @@ class Page {
   Page(const Context& context, PageOptions options, std::unique_ptr<SearchClient> client)
       : context_(context), options_(std::move(options)), client_(std::move(client)) {}
 
+  // Why this page cannot search the collection: "empty", "unready" or "model", which it lacks; or "".
+  std::string Obstacle(const v1::GetCollectionResponse& collection) const;
   Answer Collections() const;
   Answer Open(const std::string& name);
   Answer Budget(const PageRequest& request) const;
@@ -83,6 +85,7 @@ class Page {
   const Context& context_;
   const PageOptions options_;
   const std::unique_ptr<SearchClient> client_;
+  std::string model_;                            // of the collections that --model describes
   std::map<std::string, std::string> pictures_;  // canonical paths by id
   std::mutex work_;  // held while features are computed or a query runs; guards the following
   std::optional<std::pair<int64_t, Scheme>> unanswered_;  // the last target, if its search failed

@@ -190,8 +190,8 @@ int RunProgram(int argc, char** argv) {
   app.set_version_flag("--version", "privatemail " PRIVATEMAIL_VERSION);
   AddSharedOptions(app, context, deadline_seconds);
   app.footer(
-      "Exit codes: 0 done; 1 failed or refused; 2 invalid command line, value or file; 3 some rows "
-      "of an upload were rejected.");
+      "Exit codes: 0 done; 1 failed or refused; 2 invalid command line, value or file; 3 done, but "
+      "some rows were rejected, ids not found or labels unknown.");
   AddCommands(app, context);
   RequireValidWords(app);
   if (const std::optional<int> end = Parse(app, context, argc, argv)) return *end;

@@ -97,7 +97,7 @@ absl::Status ConfirmCharge(const QueryFlags& flags, const SearchRequest& request
   return absl::CancelledError("nothing was charged or sent");
 }
 
-absl::Status Query(const Context& context, const QueryFlags& flags) {
+absl::Status Query(Context& context, const QueryFlags& flags) {
   LabelColumn dummy_labels;
   PM_ASSIGN_OR_RETURN(SearchRequest request, ReadRequest(flags, &dummy_labels));
   PM_ASSIGN_OR_RETURN(std::vector<QueryTarget> rows, ReadRows(flags.targets));
@@ -175,6 +175,7 @@ absl::Status Query(const Context& context, const QueryFlags& flags) {
       std::cout << "\nreport: " << std::filesystem::absolute(flags.report_file).string() << "\n";
     }
   }
+  if (response.has_unknown_label) context.exit_code = kExitPartly;
   return response.status;
 }
 
@@ -284,6 +285,9 @@ void AddQueryCommand(CLI::App& app, Context& context) {
       "Encrypted: --label and --filter choose among the matches on this machine, and the server "
       "does not see them. Without --row all rows of --vectors are searched for. What you do with a "
       "match, such as opening it at the operator's site, is seen by the site that serves it.\n",
+      "Exit code 3: encrypted finds nothing for a --label that the collection does not have. The "
+      "query "
+      "is sent all the same, so that the server learns nothing of the label.\n",
       "In JSON, `squared_distance` of a match is the squared Euclidean distance.\n",
       query->get_footer()));
 }

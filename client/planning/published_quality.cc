@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/embedding/offered_schemes.h"
 #include "common/wire/proto_conversions.h"
@@ -38,11 +39,7 @@ absl::StatusOr<CellQuality> QualityOf(const v1::GetCollectionResponse& c) {
         "collection ", c.name(), " publishes no quality of cells: its operator creates it with ",
         c.parameters().cell_partitions().empty() ? "cells and " : "", "publish_quality"));
   }
-  const std::string measured =
-      absl::StrCat("the quality of the cells of collection ", c.name(), " is not measured yet: ");
-  if (c.embedding_version() == 0) {
-    return absl::FailedPreconditionError(absl::StrCat(measured, "the collection is not built"));
-  }
+  if (c.embedding_version() == 0) return NotBuilt(c.name());
   if (c.cells_status() == v1::CELLS_STATUS_FAILED) return CheckCellsReady(c);
   constexpr uint64_t kMaxItems = std::numeric_limits<int64_t>::max();
   if (const uint64_t most = std::min<uint64_t>(c.embedded_items(), kMaxItems);
@@ -57,9 +54,11 @@ absl::StatusOr<CellQuality> QualityOf(const v1::GetCollectionResponse& c) {
                      " items on, but collection ", c.name(), " has ", c.cells_items()));
   }
   if (!c.has_quality()) {
-    return absl::UnavailableError(
-        absl::StrCat(measured, "`privatemail collection wait` and build(wait=True) wait for it; after many "
-                               "deletions a build measures again"));
+    return FieldError(absl::StatusCode::kUnavailable, "quality",
+                      absl::StrCat("of the cells of collection ", c.name(),
+                                   " is not measured yet; after many deletions a build measures "
+                                   "again"),
+                      "");
   }
   auto quality = FromProto(c.quality(), static_cast<size_t>(c.parameters().cell_partitions_size()));
   if (quality.ok()) return quality;

@@ -216,8 +216,11 @@ void Build(const Session& session, const std::string& name,
 }
 
 void WaitForCells(const Session& session, const std::string& name,
-                  const std::function<void(const std::string&)>& show) {
-  RunInterruptibly([&] { Check(WaitUntilReady(session.admin(), name, show)); });
+                  const std::function<void(const std::string&, std::optional<double>)>& show) {
+  RunInterruptibly([&] {
+    Check(WaitUntilReady(session.admin(), name,
+                         [&](const Awaited& one) { show(one.what, one.share); }));
+  });
 }
 
 py::dict ToDict(const Budget& budget) {

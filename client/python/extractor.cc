@@ -35,13 +35,13 @@ void SetTrialByPython() {
 // Thread-safe: every call makes extractors of its own, one a thread.
 class Extractor {
  public:
-  // model: of ModelPath; empty: the built-in descriptor. Width and height 0: of its profile. Errors
-  // of ReadModelProfile and MakeOnnxExtractor.
+  // model: of FindModel; empty: the built-in descriptor. Width and height 0: of its profile. Errors
+  // of FindModel, ReadModelProfile and MakeOnnxExtractor.
   Extractor(const std::string& model, int input_width, int input_height)
       : built_in_(model.empty()) {
     if (!built_in_) {
       SetTrialByPython();
-      options_ = Check(ReadModelProfile(ModelPath(model)));
+      options_ = Check(ReadModelProfile(Check(FindModel(model))));
     }
     if (input_width != 0 || input_height != 0) {
       options_.input_width = input_width;

@@ -73,9 +73,7 @@ absl::StatusOr<PublicParameters> ReadBuiltCollection(const v1::GetCollectionResp
   PM_RETURN_IF_ERROR(CheckFingerprint(Fingerprint(*parameters), collection.fingerprint()));
   PM_RETURN_IF_ERROR(CheckHasAnchors(collection.name(), *parameters));
   if (collection.embedding_version() > 0) return parameters;
-  return absl::FailedPreconditionError(
-      absl::StrCat("collection ", collection.name(), " is not built yet: `privatemail build ",
-                   collection.name(), "` does it"));
+  return NotBuilt(collection.name());
 }
 
 absl::StatusOr<Anchors> JoinAnchors(const PublicParameters& parameters,

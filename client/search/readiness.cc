@@ -6,6 +6,7 @@
 #include "client/planning/published_quality.h"
 #include "common/base/cancellation.h"
 #include "common/base/status_macros.h"
+#include "common/embedding/offered_schemes.h"
 
 namespace privatemail::client {
 namespace {
@@ -18,10 +19,7 @@ std::optional<double> CellsShare(const v1::GetCollectionResponse& c) {
 absl::StatusOr<std::optional<Awaited>> AwaitedOf(const v1::GetCollectionResponse& c) {
   if (c.has_build_share()) return Awaited{"the build", c.build_share()};
   if (c.parameters().anchor_count() == 0) return std::nullopt;
-  if (c.embedding_version() == 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("collection ", c.name(), " is not built, and no build runs"));
-  }
+  if (c.embedding_version() == 0) return NotBuilt(c.name());
   if (c.parameters().cell_partitions().empty()) return std::nullopt;
   const absl::Status cells = CheckCellsReady(c);
   if (absl::IsUnavailable(cells)) return Awaited{"the cells", CellsShare(c)};

@@ -15,8 +15,6 @@ namespace privatemail::client {
 struct Awaited {
   std::string what;             // "the cells"
   std::optional<double> share;  // of the work that is done; the daemon may not know it
-
-  operator const std::string&() const { return what; }  // NOLINT: for callers that show no share
 };
 
 // Waits until no build runs and the cells are prepared and measured; shows twice a second what it

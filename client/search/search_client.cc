@@ -395,7 +395,10 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& given,
     // A failed release ends the batch, and so does what the next message would meet.
     if (EndsBatch(status) || (!status.ok() && !one.prepared.has_value())) break;
   }
-  if (!unknown.ok()) tell(absl::StrCat("nothing is found: ", unknown.message()));
+  if (!unknown.ok()) {
+    response.has_unknown_label = true;
+    tell(absl::StrCat("nothing is found: ", unknown.message()));
+  }
   const int64_t not_taken = ledger == nullptr ? 0 : ledger->EndBatch();
   const absl::Status read = ReadAnswers(search, departing, request.targets.size(), not_taken);
   impl_->was_cancelled = impl_->transport.is_cancelled();

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail {
@@ -42,6 +43,11 @@ absl::Status CheckHasCells(absl::string_view collection, const PublicParameters&
 
 absl::Status CheckHasEncrypted(absl::string_view collection, const PublicParameters& parameters) {
   return CheckHas(parameters.with_encrypted, collection, "encrypted rows", parameters);
+}
+
+absl::Status NotBuilt(absl::string_view collection) {
+  return FieldError(absl::StatusCode::kFailedPrecondition, "embedding",
+                    absl::StrCat("of collection ", collection, " is not built yet"), "");
 }
 
 }  // namespace privatemail

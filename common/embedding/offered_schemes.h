@@ -27,6 +27,9 @@ absl::Status CheckHasClasses(absl::string_view collection, const PublicParameter
 absl::Status CheckHasCells(absl::string_view collection, const PublicParameters& parameters);
 absl::Status CheckHasEncrypted(absl::string_view collection, const PublicParameters& parameters);
 
+// FAILED_PRECONDITION naming the field embedding: front ends add how to build it.
+absl::Status NotBuilt(absl::string_view collection);
+
 }  // namespace privatemail
 
 #endif  // PRIVATEMAIL_COMMON_EMBEDDING_OFFERED_SCHEMES_H_

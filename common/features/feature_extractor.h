@@ -78,8 +78,9 @@ struct OnnxOptions {
 
 // The file of --model: a path, which has a slash or ends in .onnx; or the name of an installed
 // model, NAME.onnx of the folder in the environment's PRIVATEMAIL_MODELS, by default
-// PREFIX/share/privatemail/models.
-std::string ModelPath(const std::string& model);
+// PREFIX/share/privatemail/models. INVALID_ARGUMENT naming model, the file that is missing and the
+// installed models.
+absl::StatusOr<std::string> FindModel(const std::string& model);
 
 // NAME.toml of NAME.onnx.
 std::string ModelProfilePath(const std::string& path);

@@ -46,6 +46,20 @@ absl::StatusOr<std::vector<fs::path>> SortedEntries(const fs::path& directory) {
   return entries;
 }
 
+// Adds the image, or why it is none.
+void AddFile(const fs::path& file, const std::string& id, int32_t label, ImageFolder* folder) {
+  std::error_code ignored;  // an inaccessible entry is not a regular file
+  if (IsHidden(file.filename().string())) {
+    folder->skipped.push_back({id, "its name begins with a dot"});
+  } else if (!fs::is_regular_file(file, ignored)) {
+    folder->skipped.push_back({id, "it is not a file"});
+  } else if (!HasImageExtension(file)) {
+    folder->skipped.push_back({id, "its name does not end in .jpeg, .jpg, .png or .webp"});
+  } else {
+    folder->images.push_back({file.string(), id, label});
+  }
+}
+
 // Adds the class in `directory` unless it has no image.
 absl::Status AddClass(const fs::path& directory, ImageFolder* folder) {
   const std::string class_name = directory.filename().string();
@@ -53,17 +67,7 @@ absl::Status AddClass(const fs::path& directory, ImageFolder* folder) {
   const size_t images_before = folder->images.size();
   PM_ASSIGN_OR_RETURN(const std::vector<fs::path> entries, SortedEntries(directory));
   for (const fs::path& entry : entries) {
-    const std::string id = absl::StrCat(class_name, "/", entry.filename().string());
-    std::error_code ignored;  // an inaccessible entry is not a regular file
-    if (IsHidden(entry.filename().string())) {
-      folder->skipped.push_back({id, "its name begins with a dot"});
-    } else if (!fs::is_regular_file(entry, ignored)) {
-      folder->skipped.push_back({id, "expected a file in the folder of a class"});
-    } else if (!HasImageExtension(entry)) {
-      folder->skipped.push_back({id, "its name does not end in .jpeg, .jpg, .png or .webp"});
-    } else {
-      folder->images.push_back({entry.string(), id, label});
-    }
+    AddFile(entry, absl::StrCat(class_name, "/", entry.filename().string()), label, folder);
   }
   if (folder->images.size() == images_before) {
     folder->skipped.push_back({class_name, "the folder holds no image"});
@@ -106,27 +110,35 @@ absl::StatusOr<ImageFolder> ListImageFolder(const std::string& directory) {
   }
   PM_ASSIGN_OR_RETURN(const std::vector<fs::path> entries, SortedEntries(directory));
   ImageFolder folder;
-  bool has_subfolder = false;
   for (const fs::path& entry : entries) {
     const std::string name = entry.filename().string();
-    if (IsHidden(name)) {
-      folder.skipped.push_back({name, "its name begins with a dot"});
-    } else if (!fs::is_directory(entry, ignored)) {
-      folder.skipped.push_back({name, "expected one sub-folder for each class"});
-    } else {
-      has_subfolder = true;
+    if (fs::is_directory(entry, ignored) && !IsHidden(name)) {
       PM_RETURN_IF_ERROR(AddClass(entry, &folder));
+    } else {
+      AddFile(entry, name, kNoClass, &folder);
     }
   }
-  if (!has_subfolder || folder.images.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(directory, ": expected one sub-folder of images for each class, but ",
-                     has_subfolder ? "no sub-folder holds an image" : "there is no sub-folder"));
+  if (folder.images.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        directory,
+        ": expected images (.jpeg, .jpg, .png or .webp), in it or in one sub-folder for "
+        "each class, but there is none"));
   }
   const auto by_id = [](const auto& a, const auto& b) { return a.id < b.id; };
   std::sort(folder.images.begin(), folder.images.end(), by_id);
   std::sort(folder.skipped.begin(), folder.skipped.end(), by_id);
   return folder;
+}
+
+absl::Status RequireClasses(const std::string& directory, ImageFolder* folder) {
+  std::erase_if(folder->images, [&](const FolderImage& image) {
+    if (image.label != kNoClass) return false;
+    folder->skipped.push_back({image.id, "expected one sub-folder for each class"});
+    return true;
+  });
+  if (!folder->images.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      directory, ": expected one sub-folder of images for each class, but all are in none"));
 }
 
 absl::StatusOr<Extractors> MakeExtractors(

@@ -1,4 +1,5 @@
-// Listing of an image folder with one sub-folder a class, and extraction of its features.
+// Listing of a folder of images, flat or with one sub-folder a class, and extraction of its
+// features.
 #ifndef PRIVATEMAIL_COMMON_FEATURES_IMAGE_FOLDER_H_
 #define PRIVATEMAIL_COMMON_FEATURES_IMAGE_FOLDER_H_
 
@@ -17,34 +18,41 @@
 
 namespace privatemail {
 
+inline constexpr int32_t kNoClass = -1;  // of an image in no sub-folder
+
 struct FolderImage {
   std::string path;
-  std::string id;     // "class/file.png": unique in the folder, the same on every machine
-  int32_t label = 0;  // index into class_names
+  // "class/file.png", or "file.png" without a class: unique in the folder, the same on every
+  // machine.
+  std::string id;
+  int32_t label = kNoClass;  // index into class_names
 };
 
 struct SkippedImage {
-  std::string id;      // "class/file.txt", or "file" beside the classes
+  std::string id;      // as of an image
   std::string reason;  // human-readable
 };
 
 struct ImageFolder {
   std::vector<std::string> class_names;  // sorted; only classes with an image
   std::vector<FolderImage> images;       // sorted by id
-  std::vector<SkippedImage> skipped;     // sorted by id
+  std::vector<SkippedImage> skipped;     // sorted by id, as listed
 };
 
-// Lists the images `directory`/class/file without opening them. Skipped with a reason: hidden
-// names, files beside the classes, folders in a class, classes without an image, and files that do
-// not end in .jpeg .jpg .png .webp (any case).
-// - INVALID_ARGUMENT: no such folder, a file, no sub-folder, or no image
+// Lists the images `directory`/class/file and `directory`/file without opening them. Skipped with a
+// reason: hidden names, folders in a class, classes without an image, and files that do not end in
+// .jpeg .jpg .png .webp (any case).
+// - INVALID_ARGUMENT: no such folder, a file, or no image
 // - PERMISSION_DENIED: a folder cannot be listed
 absl::StatusOr<ImageFolder> ListImageFolder(const std::string& directory);
+
+// Skips the images without a class. INVALID_ARGUMENT: none is left.
+absl::Status RequireClasses(const std::string& directory, ImageFolder* folder);
 
 struct FolderFeatures {
   FloatMatrix features;                // one row an accepted image, in folder order
   std::vector<std::string> ids;        // of each row
-  std::vector<int32_t> labels;         // of each row: index into the folder's class_names
+  std::vector<int32_t> labels;         // of each row: FolderImage.label
   std::vector<SkippedImage> rejected;  // images without a row, in folder order
 };
 

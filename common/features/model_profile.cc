@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <sstream>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/field_error.h"
 #include "common/base/files.h"
 #include "common/base/status_macros.h"
 #include "common/features/feature_extractor.h"
@@ -68,10 +71,24 @@ absl::string_view ReadKey(absl::string_view key, const toml::node& node, OnnxOpt
 
 }  // namespace
 
-std::string ModelPath(const std::string& model) {
-  if (absl::StrContains(model, '/') || absl::EndsWith(model, ".onnx")) return model;
-  const char* const folder = std::getenv("PRIVATEMAIL_MODELS");
-  return absl::StrCat(folder == nullptr ? PRIVATEMAIL_MODELS : folder, "/", model, ".onnx");
+absl::StatusOr<std::string> FindModel(const std::string& model) {
+  namespace fs = std::filesystem;
+  const char* const given = std::getenv("PRIVATEMAIL_MODELS");
+  const std::string folder = given == nullptr ? PRIVATEMAIL_MODELS : given;
+  const bool is_path = absl::StrContains(model, '/') || absl::EndsWith(model, ".onnx");
+  const std::string path = is_path ? model : absl::StrCat(folder, "/", model, ".onnx");
+  std::error_code ignored;
+  if (fs::exists(path, ignored)) return path;
+  std::set<std::string> installed;
+  for (fs::directory_iterator file(folder, ignored), end; file != end; file.increment(ignored)) {
+    if (file->path().extension() == ".onnx") installed.insert(file->path().stem());
+  }
+  return InvalidField(
+      "model", absl::StrCat("must be a file (with a slash or .onnx) or the name of an installed "
+                            "model (",
+                            installed.empty() ? "there is none" : absl::StrJoin(installed, ", "),
+                            "), but there is no ", fs::absolute(path, ignored).string(),
+                            "; PRIVATEMAIL_MODELS names another folder of models"));
 }
 
 std::string ModelProfilePath(const std::string& path) {

@@ -64,9 +64,7 @@ absl::Status CheckHasItems(const std::string& name, int64_t items) {
 absl::StatusOr<std::shared_ptr<const Retriever>> RequireRetriever(const CollectionView& view) {
   if (view.retriever != nullptr) return view.retriever;
   PM_RETURN_IF_ERROR(view.embedding_problem);
-  const std::string& name = view.published->name;
-  return absl::FailedPreconditionError(absl::StrCat(
-      "collection ", name, " is not built yet: `privatemail build ", name, "` does it"));
+  return NotBuilt(view.published->name);
 }
 
 absl::StatusOr<std::shared_ptr<const CellIndex>> RequireCells(const CollectionView& view) {

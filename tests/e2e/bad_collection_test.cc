@@ -179,6 +179,54 @@ TEST_F(Images, QueryByFileFindsItsClass) {
   EXPECT_THAT(answer["matches"][0]["id"].get<std::string>(), HasSubstr("/"));
 }
 
+TEST_F(Images, SubFoldersNameLabelsAndOtherPicturesHaveNone) {
+  const Command create = {"collection", "create", "own", "--extractor", "builtin:hog-colour/1"};
+  const Command ingest = {"ingest", "own", "--images", folder_ / "pictures", "--json"};
+  folder_.Write("flat/1.png", PngOfOneColour(16, 16, 20, 30, 200));
+  folder_.Write("pictures/beside.png", PngOfOneColour(16, 16, 90, 30, 200));
+  const auto labels = [&] {
+    json labels = json::array();
+    const json items = Answer({"items", "get", "own", "1.png", "beside.png", "red/3.png"})["items"];
+    for (const json& item : items) labels.push_back(item["label"]);
+    return labels;
+  };
+  Answer(create);
+  EXPECT_EQ(Answer(ingest)["new_classes"], (json{"green", "red"}));
+  EXPECT_EQ(Answer({"ingest", "own", "--images", folder_ / "flat"})["inserted"], 1);
+  EXPECT_EQ(labels(), (json{nullptr, nullptr, 1}));
+  EXPECT_EQ(Answer({"query", "own", "--image", folder_ / "flat/1.png", "--label", "red", "-k",
+                    "1"})["matches"][0]["class"],
+            "red");
+  // Labels without names may be numbers.
+  Answer({"collection", "delete", "own", "--yes"});
+  Answer(create);
+  EXPECT_EQ(Answer({"ingest", "own", "--images", folder_ / "flat"})["inserted"], 1);
+  const Outcome unnamed = Run(ingest);
+  EXPECT_THAT(unnamed.err, HasSubstr("warning: the sub-folders give no labels"));
+  EXPECT_EQ(unnamed.json()["inserted"], 13);
+  EXPECT_EQ(labels(), (json{nullptr, nullptr, nullptr}));
+  // A collection with classes takes theirs only.
+  ExpectRefused({"ingest", "things", "--images", folder_ / "flat"}, "INVALID_ARGUMENT",
+                {"flat: expected one sub-folder of images for each class"});
+  EXPECT_EQ(Ingest()["unchanged"], 12);
+  folder_.Write("pictures/blue/1.png", PngOfOneColour(16, 16, 20, 30, 200));
+  ExpectRefused({"ingest", "things", "--images", folder_ / "pictures"}, "INVALID_ARGUMENT",
+                {"classes of the collection (0 green, 1 red)", "\"blue\""});
+}
+
+TEST_F(Images, PicturesForVectorsAreRefusedUnread) {
+  folder_.Write("broken/1.png", "not a picture");
+  Answer({"collection", "create", "own"});
+  ExpectRefused({"ingest", "own", "--images", folder_ / "broken"}, "FAILED_PRECONDITION",
+                {"features come from vectors", "no image was read",
+                 "`privatemail collection create NAME --extractor builtin:hog-colour/1`"});
+  Answer({"collection", "create", "other", "--extractor", "builtin:hog-colour/1"});
+  Write("gallery", SeparatedClasses(2, 2));
+  Answer({"ingest", "other", "--vectors", Vectors("gallery")});
+  ExpectRefused({"ingest", "other", "--images", folder_ / "broken"}, "INVALID_ARGUMENT",
+                {"--images has the wrong dimension: expected 64, got 548"});
+}
+
 TEST_F(Images, InterruptedIngestResumesWithoutRepeatedWork) {
   constexpr int kMany = 4000;
   for (int i = 0; i < kMany; ++i) {

@@ -132,8 +132,9 @@ TEST_F(Cells, PlanWithoutPublishedQualitySaysWhy) {
   ExpectRefused(Query("1", {"--epsilon", "1"}), "INVALID_ARGUMENT",
                 {"--items must be given", "publish_quality"});
   Answer(Create("few", "anchors", {"--cells", "4", "--publish-quality"}));
-  ExpectRefused({"plan", "few"}, "FAILED_PRECONDITION",
-                {"not measured yet: the collection is not built"});
+  ExpectRefused(
+      {"plan", "few"}, "FAILED_PRECONDITION",
+      {"embedding of collection few is not built yet; `privatemail build few` builds it"});
   FillAndBuild("few");
   WaitUntilReady("few");
   ExpectRefused({"plan", "few"}, "FAILED_PRECONDITION", {"from 1000 items on", "few has 200"});

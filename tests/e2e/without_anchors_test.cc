@@ -48,7 +48,7 @@ TEST_F(WithoutAnchors, NameAloneIsEnoughAndFirstIngestFixesTheDimension) {
   // The server names the classes: one that it lacks must not keep the search from being sent.
   const Outcome nothing = Run({"query", "notes", "--vectors", Vectors("gallery"), "--row", "0",
                                "--label", "no such class", "--json"});
-  EXPECT_EQ(nothing.exit_code, 0) << nothing.err;
+  EXPECT_EQ(nothing.exit_code, 3) << nothing.err;
   EXPECT_THAT(nothing.json()["matches"], SizeIs(0));
   EXPECT_THAT(nothing.err, HasSubstr("nothing is found: label must be"));
 }

@@ -314,12 +314,35 @@ class PageTest(BrowserTest):
         self.wait_for_state("error")
         self.assertIn("too large for this page", self.text("#problem"))
         self.page.stop()
-        client.create_collection("model", extractor=f"onnx:sha256={'0' * 64};input=4x2;mean=1,2,3;scale=1;channels=rgb;layer=").ingest(
+
+    def test_only_collections_that_can_be_searched_are_offered(self):
+        client = pm.connect(self.service.address, ca_file=self.folder / "data/tls/server.crt",
+                            key_file=self.folder / "data/admin.key", state=self.folder / "state")
+        client.create_collection("a-model", extractor=f"onnx:sha256={'0' * 64};input=4x2;mean=1,2,3;scale=1;channels=rgb;layer=").ingest(
             vectors(10)[0])
-        self.open_page("model", "--no-browser", pictures=None)
-        self.browser.choose_file("#file", self.folder / "red.png")
+        client.create_collection("an-empty")
+        client.create_collection("not-built", *vectors(100, 2)).ingest(*vectors(10)[:1], labels=vectors(10)[1])
+        self.start_page("", "--no-browser", pictures=None)
+        self.open_address(self.page.file.as_uri())
+        offered = "[...document.getElementById('collection').options].map(one => one.value)"
+        self.assertEqual(self.browser.value_of(offered), ["colours", "plain", "things"])  # that of pictures first
+        self.assertEqual(self.browser.value_of("document.getElementById('collection').value"), "colours")
+        said = self.text("#cannot")
+        for name, why in (("a-model", "described by a model that this page was started without"),
+                          ("an-empty", "nothing is in it yet"), ("not-built", "its operator still has to prepare it")):
+            self.assertRegex(said, f"“{name}” cannot be searched here: [^.]*{why}")
+        self.browser.value_of("document.getElementById('collection').value = 'plain';"
+                              "document.getElementById('collection').dispatchEvent(new Event('change')); 0")
+        self.browser.wait_for("document.querySelector('#drop strong').innerText.includes('a file of vectors')")
+        self.browser.drop("#drop", self.folder / "red.png")
         self.wait_for_state("error")
-        self.assertIn("The model of this collection is missing", self.text("#problem"))
+        self.assertIn("This collection takes no pictures", self.text("#problem"))
+        self.check_quiet()
+        self.page.stop()
+        self.start_page("a-model", "--no-browser", pictures=None)
+        self.open_address(self.page.file.as_uri(), "none")
+        self.assertIn("“a-model” cannot be searched here: its pictures are described by a model", self.text("#why"))
+        self.browser.wait_for("document.getElementById('collection').checkVisibility()")
 
     def check_access(self, view):
         if self.browser.value_of("typeof axe") == "undefined":

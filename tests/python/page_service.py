@@ -103,7 +103,8 @@ class Page:
     """`privatemail page` on one collection. A browser opens `file` first, or of a published port `entry`."""
 
     def __init__(self, service, collection, pictures, *options):
-        self.process = subprocess.Popen([*service.command, "page", "--collection", collection,
+        self.process = subprocess.Popen([*service.command, "page",
+                                         *(["--collection", collection] if collection else []),
                                          *(["--pictures", pictures] if pictures else []),
                                          *(options or ["--no-browser"])], stdout=subprocess.PIPE, text=True)
         told = json.loads(self.process.stdout.readline())

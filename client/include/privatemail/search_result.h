@@ -132,6 +132,7 @@ struct SearchResponse {
   Scheme scheme = Scheme::kEncrypted;
   std::vector<SearchResult> results;  // of each target, in order
   std::vector<std::string> warnings;
+  bool has_unknown_label = false;  // so that nothing is found for a target: a warning says why
   // OK: all targets were answered. Otherwise the first failure, with what the failures cost; the
   // others' matches are there.
   absl::Status status;

@@ -37,8 +37,10 @@ export async function openCollection(name) {
   return collection;
 }
 
+// Returns the one to open; undefined: there is none.
 export function listCollections({collections, first}) {
   at("collection").replaceChildren(...collections.map((one) => element("option", {}, one.name)));
-  const wanted = [named(), first].find((name) => collections.some((one) => one.name === name));
-  if (wanted) at("collection").value = wanted;
+  const open = [named(), first].map((name) => collections.find((one) => one.name === name)).find(Boolean) ?? collections[0];
+  if (open) at("collection").value = open.name;
+  return open;
 }

@@ -65,6 +65,5 @@ at("collection").addEventListener("change", () => {
 at("check").addEventListener("click", () => act(check));
 act(async () => {
   const answer = await list();
-  listCollections(answer);
-  if (answer.collections.length) await open();
+  if (listCollections(answer)) await open();
 });

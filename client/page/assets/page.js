@@ -1,4 +1,4 @@
-import {at, call, counted, element, listCollections, openCollection} from "./common.js";
+import {at, call, counted, element, listCollections, named, openCollection} from "./common.js";
 
 // The schemes in everyday words. know: what the server can and cannot know.
 const schemes = {
@@ -44,8 +44,15 @@ const problems = {
   INVALID_ARGUMENT: ["This file cannot be opened", "Choose another one: a picture (JPEG, PNG or WebP), or a file of vectors. Nothing was sent."],
   ENDED: ["This page has ended", "The program that serves it was stopped. Start it again."],
   LARGE: ["This collection is too large for this page", "What it holds of all items does not fit into the memory that the page may take. Start it again with the folder of the pictures (--pictures) or more memory (--max-memory)."],
-  MODEL: ["The model of this collection is missing", "Its pictures are described by a model. Start this page again with it (--model). Nothing was sent."],
+  PREPARING: ["This collection is not ready yet", "The server still prepares it for searches. Try again in a minute.", true],
+  VECTORS: ["This collection takes no pictures", "Choose a file of vectors (.npy, .fvecs or .csv), or another collection. Nothing was sent."],
   SPENT: ["Your privacy allowance is used up", "Nothing was sent. Encrypted searches take nothing of it, where a collection offers them."],
+};
+// Why a collection cannot be searched here.
+const obstacles = {
+  empty: "nothing is in it yet",
+  unready: "its operator still has to prepare it",
+  model: "its pictures are described by a model that this page was started without (--model)",
 };
 const other = ["That did not work", "The details below say why."];
 
@@ -220,7 +227,6 @@ function enlarge(i) {
 }
 
 function kindOf({code, message}) {
-  if (code === "FAILED_PRECONDITION" && message.startsWith("--model ")) return "MODEL";
   if (code !== "RESOURCE_EXHAUSTED") return code;
   return message.startsWith("max_memory ") ? "LARGE" : waiting?.scheme === "encrypted" ? code : "SPENT";
 }
@@ -230,7 +236,7 @@ function fail(error) {
   const [title, text, canRetry] = problems[kindOf(error)] ?? other;
   const box = at("problem");
   box.querySelector("h2").textContent = title;
-  box.querySelector("p").textContent = canRetry && query === null ? "It may be starting. Trying again tells it nothing about you." : text;
+  box.querySelector("p").textContent = title === notAnswered[0] && query === null ? "It may be starting. Trying again tells it nothing about you." : text;
   box.querySelector("details").open = title === other[0];
   box.querySelector(".bytes").textContent = `${error.code ?? "PAGE"}: ${error.message}`;
   at("retry").hidden = !canRetry;
@@ -242,15 +248,25 @@ async function start() {
   past = [];
   const answer = await call("api/collections");
   listCollections(answer);
-  at("collection").hidden = answer.collections.length < 2;
-  const listed = answer.collections.find((one) => one.name === at("collection").value);
-  at("size").textContent = listed && answer.collections.length === 1 ? listed.name : "";
-  if (!listed || listed.items === 0) return go("none");
+  const can = answer.collections.filter((one) => !one.obstacle).sort((a, b) => b.takes_pictures - a.takes_pictures);
+  const cannot = answer.collections.filter((one) => one.obstacle);
+  const wanted = cannot.find((one) => one.name === (named() || answer.first));
+  const listed = listCollections({...answer, collections: can});
+  at("collection").hidden = can.length < (wanted ? 1 : 2);
+  at("size").textContent = listed && can.length === 1 ? listed.name : "";
+  at("cannot").textContent = cannot.map((one) => `“${one.name}” cannot be searched here: ${obstacles[one.obstacle]}.`).join(" ");
+  if (wanted || !listed) {
+    at("collection").selectedIndex = -1;
+    at("size").textContent = "";
+    at("why").textContent = answer.collections.length ? at("cannot").textContent : "The server has no collection yet.";
+    return go("none");
+  }
   at("operators").href = `operators.html#${encodeURIComponent(listed.name)}`;
-  collection = await openCollection(listed.name);
+  const opened = await openCollection(listed.name);
+  if (Object.keys(opened.ways).length === 0) throw Object.assign(new Error(opened.no_cells), {code: "PREPARING"});
+  collection = opened;
   [budget, past] = await Promise.all([call("api/budget"), call("api/history")]);
   at("size").textContent += `${at("size").textContent && " · "}${collection.items.toLocaleString("en")} ${noun()}`;
-  if (Object.keys(collection.ways).length === 0) throw new Error("no way to search is ready: the collection is not built");
   for (const part of document.querySelectorAll(".noun")) part.textContent = noun();
   const vectors = ".npy,.fvecs,.csv";
   at("file").accept = collection.takes_pictures ? `.jpg,.jpeg,.png,.webp,${vectors}` : vectors;
@@ -286,6 +302,7 @@ async function pick(file, name, src, follows = false) {
   if (!follows) go("chosen");
   const mine = query;
   try {
+    if (!vectors && !collection.takes_pictures) throw Object.assign(new Error(`${name} is no file of vectors`), {code: "VECTORS"});
     const made = await call(`api/target?name=${encodeURIComponent(name)}${vectors ? `&row=${at("row").value}` : ""}`
       + (follows ? "&follows=1" : ""), {method: "POST", body: file});
     if (query !== mine) return;

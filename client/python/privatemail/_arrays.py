@@ -28,6 +28,9 @@ def as_array(field: str, given: Any) -> "np.ndarray[Any, Any]":
         raise wrong(field, f"must be an array of numbers, but its rows differ in length") from error
 
 
+_DESCRIBE = ": pm.Extractor describes pictures by vectors, for a collection that was created with its identity as extractor"
+
+
 def _unpacked(field: str, array: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
     """An array of dtype object of numbers, or of rows of numbers, such as a column of a table, as one of numbers."""
     try:
@@ -39,7 +42,8 @@ def _unpacked(field: str, array: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any
     for place, one in np.ndenumerate(stacked):
         if isinstance(one, bool) or not isinstance(one, (int, float, np.number)):
             where = f"column {place[1]} holds" if len(place) == 2 else "holds"
-            remedy = ": give that column alone" if isinstance(one, (list, np.ndarray)) else ""
+            remedy = (": give that column alone" if isinstance(one, (list, np.ndarray))
+                      else _DESCRIBE if isinstance(one, os.PathLike) else "")
             raise wrong(field, f"must be an array of numbers, but {where} a value of type {type(one).__name__}{remedy}")
     return stacked.astype(np.float64)
 
@@ -50,7 +54,7 @@ def rows(field: str, given: Any, columns: Optional[int] = None, copy: bool = Fal
     if array.dtype.kind == "O":
         array = _unpacked(field, array)
     if array.dtype.kind not in "fiu":
-        raise wrong(field, f"must have a dtype of numbers, but has {array.dtype}")
+        raise wrong(field, f"must have a dtype of numbers, but has {array.dtype}{_DESCRIBE * (array.dtype.kind == 'U')}")
     if array.ndim != 2:
         raise wrong(field, f"must have 2 dimensions, rows x features, but has shape {array.shape}")
     if array.shape[0] == 0 or array.shape[1] == 0:

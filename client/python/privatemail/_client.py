@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from privatemail import _arrays, _core
 from privatemail._aio import Aio
-from privatemail._privacy import check_settings
+from privatemail._calls import checked_call
 from privatemail._progress import progress_bar
 from privatemail._results import (EncryptedHits, Estimate, Hits, Ingested, Matches, Plan, Snapshot, Spending,
                                   parse_payload, to_hits, to_matches, to_spending)
@@ -32,6 +32,7 @@ class _NotCopied:
         raise WrongUse(_NO_COPY)
 
 
+@checked_call
 def connect(server: str = "", *, trust: str = "", ca_file: Path = "", key_file: Path = "",
             certificate: Path = "", certificate_key: Path = "", insecure: bool = False, deadline: float = 30.0,
             max_memory: int = 1 << 30, state: Path = "") -> "Client":
@@ -68,6 +69,7 @@ def connect(server: str = "", *, trust: str = "", ca_file: Path = "", key_file: 
                   server, flags + ["--insecure"] * insecure)
 
 
+@checked_call
 class Client(_NotCopied):
     """A connection and a state folder. Thread-safe; not to be used after a fork. See `connect`."""
 
@@ -133,7 +135,6 @@ class Client(_NotCopied):
                 class_names = sorted(set(names))
             given = numbers.tolist() if numbers is not None else _numbers("anchor_labels", names,
                                                                          dict(zip(class_names, range(2**31))))
-        check_settings("create_collection", settings)
         if settings and not given:
             raise wrong(next(iter(settings)), "must not be given without anchor_labels")
         self._open().create_collection(_arrays.text("name", name), array, given, class_names,
@@ -178,7 +179,7 @@ class Client(_NotCopied):
 
 
 def _warn(text: str) -> None:
-    warnings.warn(text, PrivateMailWarning, stacklevel=3)
+    warnings.warn(text, PrivateMailWarning, stacklevel=4)  # of the user's code, below checked_call
 
 
 def _item(one: Dict[str, Any], names: Dict[Optional[int], str]) -> Dict[str, Any]:
@@ -222,6 +223,7 @@ def _json(field: str, given: Any) -> str:
 
 
 
+@checked_call
 class Budget:
     """The privacy budget of a collection, in the ledger of the state folder."""
 
@@ -285,6 +287,7 @@ class Budget:
         return f"Budget(granted={self.granted}, left={self.left})"
 
 
+@checked_call
 class Collection(_NotCopied):
     """A collection of a server. See Client.collection."""
 
@@ -375,7 +378,8 @@ class Collection(_NotCopied):
             self._session.build(self.name, show, _arrays.flag("accept_misalignment", accept_misalignment))
         if wait:
             with progress_bar("wait") as show:
-                self._session.wait_until_ready(self.name, lambda what: show(what=f"waiting for {what}") if show else None)
+                self._session.wait_until_ready(
+                    self.name, lambda what, share: show(share or 0, None if share is None else 1.0, f"waiting for {what}") if show else None)
 
     def snapshot(self, path: Path, *, replace: bool = False, max_bytes: int = 0) -> Snapshot:
         """Saves anchors, parameters and items to a file of mode 0600, verified while it is written. Needs an admin key.
@@ -533,7 +537,7 @@ class Collection(_NotCopied):
         if "epsilon" not in given or self.name in warned:
             return
         if told := self._session.describe_charge(self.name, given):
-            warnings.warn(told, PrivateMailWarning, stacklevel=3)
+            warnings.warn(told, PrivateMailWarning, stacklevel=4)
             warned.add(self.name)
 
     def explain(self) -> Dict[str, Any]:

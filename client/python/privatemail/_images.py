@@ -7,10 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privatemail import _arrays, _core
+from privatemail._calls import checked_call
 from privatemail._client import Path
 from privatemail.errors import wrong
 
 
+@checked_call
 class Extractor:
     """Describes images by feature vectors, on all cores of this machine; nothing is sent.
 

@@ -8,6 +8,7 @@ import subprocess
 import weakref
 from typing import Any, Optional
 
+from privatemail._calls import checked_call
 from privatemail._client import Collection, Path
 from privatemail._server import _end, not_started
 from privatemail.errors import FailedPrecondition, Unavailable
@@ -38,6 +39,7 @@ class Page:
         self.close()
 
 
+@checked_call
 def page(collection: Collection, *, pictures: Path = "", model: Path = "", program: Optional[Path] = None) -> Page:
     """Serves the web page of `privatemail page` on this machine, with the collection's connection and budget.
 

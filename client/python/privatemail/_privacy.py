@@ -8,18 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privatemail import _arrays, _core
+from privatemail._calls import checked_call
 from privatemail._progress import progress_bar
 from privatemail._results import Guarantee
-from privatemail.errors import WrongUse, wrong
-
-SETTINGS = ("label_graph", "alpha", "embedding_dim", "kernel_bandwidth", "steps")
-
-
-def check_settings(call: str, settings: Dict[str, Any]) -> None:
-    """Refuses unknown settings of an embedding."""
-    for name in settings:
-        if name not in SETTINGS:
-            raise WrongUse(f"{call}() has no argument {name!r}", argument=name)
+from privatemail.errors import wrong
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,6 +67,7 @@ def _optional(field: str, given: Optional[float]) -> Optional[float]:
     return None if given is None else _arrays.number(field, given)
 
 
+@checked_call
 def calibrate(mechanism: str, *, epsilon: float, delta: Optional[float] = None, sensitivity: Optional[float] = None,
               lower: Sequence[float] = (), upper: Sequence[float] = (), radius: Optional[float] = None,
               norm: float = 2.0, lipschitz: Optional[float] = None, dimension: Optional[int] = None) -> Calibration:
@@ -93,6 +86,7 @@ def calibrate(mechanism: str, *, epsilon: float, delta: Optional[float] = None, 
     return Calibration(stddev, variance, Guarantee(**guarantee))
 
 
+@checked_call
 def sensitivity(bound: str, *, anchor_labels: ArrayLike, anchors: Optional[ArrayLike] = None,
                 changed: Optional[int] = None, seed: Optional[int] = None, **settings: Any) -> Sensitivity:
     """Bounds the change of a release when its target is replaced.
@@ -101,7 +95,6 @@ def sensitivity(bound: str, *, anchor_labels: ArrayLike, anchors: Optional[Array
     "published-laplace". anchor_labels: n integers. anchors: n x d, for known-anchors only. changed: rows that differ:
     2, or 1 when the class is public. seed: of a repeatable random start. settings: as of `create_collection`.
     """
-    check_settings("sensitivity", settings)
     given = _arrays.as_array("anchor_labels", anchor_labels)
     labels = _arrays.labels("anchor_labels", given, given.size).tolist()
     values, rows, proven, source = _core.sensitivity(
@@ -112,6 +105,7 @@ def sensitivity(bound: str, *, anchor_labels: ArrayLike, anchors: Optional[Array
                        values.get("lipschitz_to_l2"), values.get("lipschitz_to_l1"))
 
 
+@checked_call
 def audit(mechanism: Optional[str] = None, *, epsilon: float = 2.0, delta: Optional[float] = None,
           releases: int = 1_000_000, confidence: float = .999999) -> List[Audit]:
     """Attacks releases by the production code; spends no budget. With all mechanisms it takes minutes; Ctrl-C ends it.

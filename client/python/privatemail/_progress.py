@@ -13,8 +13,8 @@ def _notebook() -> bool:
 
 @contextlib.contextmanager
 def progress_bar(what: str, total: Optional[float] = None) -> Iterator[Optional[Callable[..., None]]]:
-    """Yields a function of what is done so far, of the total if it was not known, and of a text in place of both; or
-    None.
+    """Yields a function of what is done so far, of the total if it was not known (0 or None: it is not), and of another
+    title; or None.
     """
     if not (sys.stderr.isatty() or _notebook()):
         yield None
@@ -29,7 +29,7 @@ def progress_bar(what: str, total: Optional[float] = None) -> Iterator[Optional[
     with tqdm(desc=what, total=total, delay=2) as bar:
         def show(done: float = 0, of: Optional[float] = total, what: str = "") -> None:
             if what:
-                bar.bar_format = "{desc}, {elapsed}"
+                bar.bar_format = None if of else "{desc}, {elapsed}"
                 bar.set_description_str(what, refresh=False)
             bar.total = of
             with contextlib.suppress(OSError):  # a terminal that is gone must not cost the answers

@@ -7,6 +7,7 @@ import tempfile
 import weakref
 from typing import Any, List, Optional, Sequence
 
+from privatemail._calls import checked_call
 from privatemail._client import Client, Collection, Path, connect
 from privatemail.errors import FailedPrecondition, Unavailable
 
@@ -28,6 +29,7 @@ def not_started(program: Path, variable: str, error: OSError) -> FailedPrecondit
                               f"{program}: {error.strerror}", argument="program")
 
 
+@checked_call
 class Server:
     """privatemaild as a child process, on a free port of this machine. See `local`.
 

@@ -133,4 +133,8 @@ def of_status(code: str, message: str, argument: Optional[str] = None, expected:
         kind = BudgetExhausted
     if code == "DEADLINE_EXCEEDED":
         message += "; connect(deadline=...) gives a call longer"
+    elif (code, argument) == ("FAILED_PRECONDITION", "embedding"):
+        message += "; build() builds it"
+    elif (code, argument) == ("UNAVAILABLE", "quality"):
+        message += "; build(wait=True) waits for it"
     return kind(message, code, argument, expected, actual)

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -53,6 +54,8 @@ class EncryptedAnswer {
   // The blocks that were sent, by digest.
   const std::map<std::string, std::string>& table_blocks() const { return table_blocks_; }
   const std::map<std::string, std::string>& payload_blocks() const { return payload_blocks_; }
+  std::map<std::string, std::string> TakeTableBlocks() { return std::move(table_blocks_); }
+  std::map<std::string, std::string> TakePayloadBlocks() { return std::move(payload_blocks_); }
 
   // Approximate bytes that all of it takes.
   uint64_t memory() const { return memory_; }

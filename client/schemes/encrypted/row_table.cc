@@ -24,12 +24,6 @@ absl::Status Malformed(const char* message) {
       absl::StrCat("content must be a privatemail.v1.", message, ", but is not"));
 }
 
-absl::Status CheckBlockMemory(absl::string_view content, int64_t max_memory) {
-  constexpr size_t kRowBytes = 32;  // of a row's numbers
-  return CheckMemory(static_cast<double>(content.size() + kBlockRows * kRowBytes),
-                     "a block of rows", max_memory);
-}
-
 // name: of the field.
 absl::Status CheckCount(const char* name, size_t count, size_t rows, bool optional) {
   if (count == rows || (optional && count == 0)) return absl::OkStatus();
@@ -48,6 +42,12 @@ absl::Status InRow(size_t row, absl::string_view message) {
 }
 
 }  // namespace
+
+absl::Status CheckBlockMemory(absl::string_view content, int64_t max_memory) {
+  constexpr size_t kRowBytes = 32;  // of a row's numbers
+  return CheckMemory(static_cast<double>(content.size() + kBlockRows * kRowBytes),
+                     "a block of rows", max_memory);
+}
 
 // Rows beyond those of a block are counted, not kept.
 absl::StatusOr<std::shared_ptr<const TableBlock>> TableBlock::Parse(absl::string_view content,

@@ -17,6 +17,9 @@ namespace privatemail::client {
 
 inline constexpr size_t kBlockDigestBytes = 32;  // SHA-256
 
+// RESOURCE_EXHAUSTED: a block of this content may take more when it is parsed.
+absl::Status CheckBlockMemory(absl::string_view content, int64_t max_memory);
+
 // Up to 2,048 rows. Public. Immutable.
 class TableBlock {
  public:

@@ -156,7 +156,7 @@ class EncryptedConnection : public SchemeConnection {
     PM_ASSIGN_OR_RETURN(EncryptedAnswer answer, SendWithKeys(request, &result->bytes));
     PM_ASSIGN_OR_RETURN(
         RowTable table,
-        TablesOf(request->collection(), parameters.collection_uuid)->Take(answer, warn));
+        TablesOf(request->collection(), parameters.collection_uuid)->Take(&answer, warn));
     const auto memory = static_cast<int64_t>(answer.memory());
     return SearchAnswer{.value = EncryptedExchange{std::move(answer), std::move(table)},
                         .memory = memory};

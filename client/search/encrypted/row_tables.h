@@ -34,12 +34,12 @@ class RowTables {
   // The blocks that are held, of payloads only on request.
   KnownBlocks Known(bool with_payloads);
 
-  // Takes the blocks of an answer into memory and cache, and returns the table that it names, with
+  // Moves the blocks of an answer into memory and cache, and returns the table that it names, with
   // payloads if the request asked for them. A cache that cannot be written is a warning.
   // DATA_LOSS: a block is malformed, or was neither sent nor held, or the table has another number
   // of items than the header; then everything is forgotten.
   // RESOURCE_EXHAUSTED: max_memory; nothing of the answer is kept.
-  absl::StatusOr<RowTable> Take(const EncryptedAnswer& answer, const WarnFunction& warn);
+  absl::StatusOr<RowTable> Take(EncryptedAnswer* answer, const WarnFunction& warn);
 
  private:
   // Blocks of one kind.
@@ -59,10 +59,9 @@ class RowTables {
   template <typename Block>
   absl::StatusOr<std::vector<std::shared_ptr<const Block>>> TakeBlocks(
       BlockCache::Kind kind, const char* what, const std::string& digests,
-      const BlockCache::Blocks& received, std::vector<std::string>* warnings, Held<Block>* held);
+      BlockCache::Blocks received, std::vector<std::string>* warnings, Held<Block>* held);
   // Take without the warnings; requires mutex_.
-  absl::StatusOr<RowTable> TakeLocked(const EncryptedAnswer& answer,
-                                      std::vector<std::string>* warnings);
+  absl::StatusOr<RowTable> TakeLocked(EncryptedAnswer* answer, std::vector<std::string>* warnings);
   absl::Status ForgetIfWrong(const absl::Status& status);
 
   const std::shared_ptr<BlockCache> cache_;

@@ -1,5 +1,6 @@
 #include "common/features/feature_extractor.h"
 
+#include <filesystem>
 #include <limits>
 #include <utility>
 
@@ -285,11 +286,20 @@ TEST(ModelProfile, WrongKeyOrTypeIsNamed) {
 }
 
 TEST(ModelProfile, BareNameIsThatOfAnInstalledModel) {
-  EXPECT_EQ(ModelPath("./m"), "./m");
-  EXPECT_EQ(ModelPath("m.onnx"), "m.onnx");
-  EXPECT_THAT(ModelPath("m"), EndsWith("/share/privatemail/models/m.onnx"));
-  ::setenv("PRIVATEMAIL_MODELS", "/here", 1);
-  EXPECT_EQ(ModelPath("m"), "/here/m.onnx");
+  EXPECT_THAT(FindModel("m"), FailsWith(kInvalid, "/share/privatemail/models/m.onnx"));
+  const TemporaryFolder folder;
+  const std::string file = folder.Write("m.onnx", "x");
+  folder.Write("n.onnx", "x");
+  folder.Write("n.toml", "x");
+  EXPECT_EQ(FindModel(file).value(), file);
+  ::setenv("PRIVATEMAIL_MODELS", folder.path().c_str(), 1);
+  EXPECT_EQ(FindModel("m").value(), file);
+  EXPECT_EQ(Message(FindModel("o").status()),
+            "model must be a file (with a slash or .onnx) or the name of an installed model (m, "
+            "n), but there is no " +
+                (folder / "o.onnx") + "; PRIVATEMAIL_MODELS names another folder of models");
+  EXPECT_THAT(FindModel("m.onnx"),
+              FailsWith(kInvalid, "there is no " + std::filesystem::current_path().string()));
   ::unsetenv("PRIVATEMAIL_MODELS");
 }
 

@@ -33,24 +33,40 @@ TEST(ImageFolder, ListsSortedImagesAndSkipsOtherFiles) {
   const auto listed = ListImageFolder(folder.path());
   ASSERT_TRUE(listed.ok()) << listed.status();
   EXPECT_THAT(listed->class_names, ElementsAre("onion", "pear", "pear-like"));
-  EXPECT_THAT(Ids(listed->images),
-              ElementsAre("onion/e.webp", "pear-like/d.jpeg", "pear/a.JPG", "pear/b.png"));
+  EXPECT_THAT(Ids(listed->images), ElementsAre("loose.png", "onion/e.webp", "pear-like/d.jpeg",
+                                               "pear/a.JPG", "pear/b.png"));
+  EXPECT_EQ(listed->images[0].label, kNoClass);
   EXPECT_THAT(Ids(listed->skipped),
-              ElementsAre(".git", "empty", "empty/readme.md", "loose.png", "onion/f.tiff",
-                          "pear/.hidden.png", "pear/more", "pear/notes.txt"));
-  for (const FolderImage& image : listed->images) {
+              ElementsAre(".git", "empty", "empty/readme.md", "onion/f.tiff", "pear/.hidden.png",
+                          "pear/more", "pear/notes.txt"));
+  ImageFolder classes = *listed;
+  ASSERT_THAT(RequireClasses(folder.path(), &classes), IsOk());
+  EXPECT_EQ(classes.skipped.back().id, "loose.png");
+  for (const FolderImage& image : classes.images) {
     EXPECT_EQ(image.id.substr(0, image.id.find('/')), listed->class_names[image.label]);
     EXPECT_EQ(image.path, folder / image.id);
   }
+}
+
+TEST(ImageFolder, FlatFolderHasNoClasses) {
+  const TemporaryFolder folder;
+  for (const char* file : {"b.png", "a.jpg", "notes.txt"}) folder.Write(file, "not opened");
+  auto listed = ListImageFolder(folder.path());
+  ASSERT_TRUE(listed.ok()) << listed.status();
+  EXPECT_THAT(Ids(listed->images), ElementsAre("a.jpg", "b.png"));
+  EXPECT_THAT(Ids(listed->skipped), ElementsAre("notes.txt"));
+  EXPECT_TRUE(listed->class_names.empty());
+  EXPECT_THAT(RequireClasses(folder.path(), &*listed),
+              FailsWith(kInvalid, "expected one sub-folder of images for each class"));
 }
 
 TEST(ImageFolder, InvalidFolderIsNamed) {
   const TemporaryFolder folder;
   EXPECT_THAT(ListImageFolder(folder / "none"), FailsWith(kInvalid, "/none: no such folder"));
   EXPECT_THAT(ListImageFolder(folder.Write("file", "x")), FailsWith(kInvalid, "but it is a file"));
-  EXPECT_THAT(ListImageFolder(folder.path()), FailsWith(kInvalid, "but there is no sub-folder"));
+  EXPECT_THAT(ListImageFolder(folder.path()), FailsWith(kInvalid, "but there is none"));
   folder.Write("class/readme.txt", "x");
-  EXPECT_THAT(ListImageFolder(folder.path()), FailsWith(kInvalid, "but no sub-folder holds"));
+  EXPECT_THAT(ListImageFolder(folder.path()), FailsWith(kInvalid, "but there is none"));
 }
 
 class ExtractFolderTest : public ::testing::Test {
