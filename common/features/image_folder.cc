@@ -52,7 +52,7 @@ void AddFile(const fs::path& file, const std::string& id, int32_t label, ImageFo
   if (IsHidden(file.filename().string())) {
     folder->skipped.push_back({id, "its name begins with a dot"});
   } else if (!fs::is_regular_file(file, ignored)) {
-    folder->skipped.push_back({id, "it is not a file"});
+    folder->skipped.push_back({id, "it is not a file, and folders in folders are not read"});
   } else if (!HasImageExtension(file)) {
     folder->skipped.push_back({id, "its name does not end in .jpeg, .jpg, .png or .webp"});
   } else {

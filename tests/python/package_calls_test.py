@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import os
+import pathlib
 import tempfile
 import unittest
 import warnings
@@ -101,7 +102,7 @@ class Progress(unittest.TestCase):
         @contextlib.contextmanager
         def record(what, total=None):
             def show(done=0, of=total, what=None):
-                calls.append(what or (done, of))
+                calls.append((what, done, of) if what else (done, of))
             calls = shown.setdefault(what, [])
             yield show
 
@@ -116,8 +117,9 @@ class Progress(unittest.TestCase):
             cells.search(service.rows[0])
         self.assertEqual(shown["ingest"][-1], (len(service.rows), len(service.rows)))
         self.assertEqual(shown["search"], [(1, 3), (2, 3), (3, 3)])
-        self.assertLessEqual(set(shown["wait"]), {"waiting for the cells", "waiting for the quality of the cells"})
-        self.assertTrue(shown["wait"])
+        self.assertLessEqual({what for what, _, _ in shown["wait"]},
+                             {"waiting for the cells", "waiting for the quality of the cells"})
+        self.assertTrue(any(of == 1 and 0 <= done <= 1 for _, done, of in shown["wait"]), shown["wait"])
 
 
 class Options(unittest.TestCase):
@@ -276,7 +278,7 @@ class Noise(unittest.TestCase):
         self.assertLess(pm.sensitivity("replace-target", anchor_labels=labels, changed=1).l2, anywhere.l2)
         with self.assertRaisesRegex(pm.InvalidArgument, "alpha"):
             pm.sensitivity("replace-target", anchor_labels=labels, alpha=-1.0)
-        with self.assertRaisesRegex(TypeError, "no argument 'alfa'"):
+        with self.assertRaisesRegex(TypeError, "no argument 'alfa': did you mean 'alpha'?"):
             pm.sensitivity("replace-target", anchor_labels=labels, alfa=1)
 
     def test_audit_finds_most_of_what_is_claimed_and_no_more(self):
@@ -292,6 +294,32 @@ class Noise(unittest.TestCase):
 
 
 class Messages(unittest.TestCase):
+
+    def test_calls_with_other_arguments_are_errors_of_the_package(self):
+        row = service.rows[0]
+        for call, argument, message in (
+                (lambda: things.search(row, lable="a"), "lable", "^search.. has no argument 'lable': did you mean 'label'.$"),
+                (lambda: service.server.create_collection("x", anchor_lables=[1]), "anchor_lables", "mean 'anchor_labels'"),
+                (lambda: service.server.create_collection("x", kernel_bandwith=1), "kernel_bandwith", "mean 'kernel_bandwidth'"),
+                (lambda: things.budget.grant(epsilom=1), "epsilom", "mean 'epsilon'"),
+                (lambda: things.search(), "queries", "missing a required argument: 'queries'"),
+                (lambda: things.search(row, 8), None, "too many positional arguments"),
+                (lambda: pm.connect(port=1), "port", "^connect.. has no argument 'port'"),
+                (lambda: pm.Server.local(dat="x"), "dat", "mean 'data'"),
+                (lambda: pm.Extractor(modle="x"), "modle", "mean 'model'"),
+                (lambda: pm.Extractor(model="none-such"), "model", "the name of an installed model .*there is no /.*none-such.onnx"),
+                (lambda: pm.calibrate("gaussian"), "epsilon", "missing a required argument")):
+            with self.subTest(message), self.assertRaisesRegex(pm.PrivateMailError, message) as caught:
+                call()
+            self.assertEqual(caught.exception.argument, argument)
+        for pictures in (["a.png"], [pathlib.Path("a.png")]):
+            with self.assertRaisesRegex(pm.InvalidArgument, "features must .*pm.Extractor describes pictures"):
+                things.ingest(pictures)
+
+    def test_warnings_are_of_the_line_that_calls(self):
+        with self.assertWarns(pm.PrivateMailWarning) as told:
+            things.budget.grant(epsilon=1000)
+        self.assertEqual(told.filename, __file__)
 
     def test_fields_of_the_core_are_arguments(self):
         with self.assertRaisesRegex(pm.InvalidArgument, "^trust does not apply with an authority") as caught:

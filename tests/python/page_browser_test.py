@@ -303,7 +303,7 @@ class PageTest(BrowserTest):
         self.pick(self.folder / "queries.npy")
         self.search()
         self.assertRegex(self.browser.value_of("document.getElementById('once').textContent"),
-                         r"never for a single match: the list of all items \([\d.]+ KB\), the details of all \(\d+ KB\)\.")
+                         r"never for a single match: the list of all items \([\d.]+\sKB\), the details of all \(\d+\sKB\)\.")
         self.page.stop()
         client = pm.connect(self.service.address, ca_file=self.folder / "data/tls/server.crt",
                             key_file=self.folder / "data/admin.key", state=self.folder / "state")

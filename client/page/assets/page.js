@@ -64,8 +64,8 @@ let past = [];         // oldest first
 let state = "broken";
 let waiting = null;    // aborts the wait of a search
 
-const kilobytes = (count) => count < 1000 ? `${count} bytes`
-  : `${Number((count / 1000).toPrecision(count < 9950 ? 2 : 3)).toLocaleString("en")} KB`;
+const kilobytes = (count) => count < 1000 ? `${count}\u00a0bytes`
+  : `${Number((count / 1000).toPrecision(count < 9950 ? 2 : 3)).toLocaleString("en")}\u00a0KB`;
 const noun = () => collection?.takes_pictures ? "pictures" : "items";
 const readable = (text) => (text = String(text).replaceAll("-", " ").replaceAll("_", " "), text[0].toUpperCase() + text.slice(1));
 const sourceOf = (one) => one.picture ? `target?target=${one.target}` : "";

@@ -4,7 +4,7 @@ import difflib
 import functools
 import inspect
 import re
-from typing import Any, Callable, TypeVar
+from typing import Any, Callable, TypeVar, cast
 
 from privatemail.errors import WrongUse
 
@@ -31,7 +31,7 @@ def _check(call: Callable[..., Any]) -> Callable[..., Any]:
             signature.bind(*arguments, **options)
         except TypeError as error:
             named = re.search(r"'(\w+)'", str(error))
-            raise WrongUse(f"{call.__name__}(): {error}", argument=named and named[1]) from None
+            raise WrongUse(f"{call.__name__}(): {error}", argument=named[1] if named else None) from None
         return call(*arguments, **options)
 
     return checked
@@ -39,13 +39,13 @@ def _check(call: Callable[..., Any]) -> Callable[..., Any]:
 
 def checked_call(of: _Checked) -> _Checked:
     """Of a class, every public call. Adds a frame to the stack."""
-    if not isinstance(of, type):
-        return _check(of)  # type: ignore[return-value]
-    for name, one in list(vars(of).items()):
+    if not inspect.isclass(of):
+        return cast(_Checked, _check(of))
+    for name, one in vars(of).copy().items():
         if name.startswith("_") and name not in ("__init__", "__call__"):
             continue
         if inspect.isfunction(one):
             setattr(of, name, _check(one))
         elif isinstance(one, classmethod):
             setattr(of, name, classmethod(_check(one.__func__)))
-    return of
+    return cast(_Checked, of)
