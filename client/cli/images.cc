@@ -16,8 +16,12 @@ namespace privatemail::client::cli {
 namespace {
 
 void ListImages(const char* what, const std::vector<SkippedImage>& images) {
-  for (const SkippedImage& image : images) {
+  constexpr size_t kMaxListed = 4;
+  for (const SkippedImage& image : absl::MakeConstSpan(images).subspan(0, kMaxListed)) {
     std::cerr << what << " " << Printable(image.id) << ": " << Printable(image.reason) << "\n";
+  }
+  if (images.size() > kMaxListed) {
+    std::cerr << what << " " << images.size() - kMaxListed << " more\n";
   }
 }
 

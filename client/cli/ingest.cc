@@ -443,8 +443,14 @@ absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& optio
       absl::StrCat(acknowledged, " items are stored: ", response.inserted(), " new, ",
                    response.updated(), " changed, ", response.unchanged(), " as before\n");
   if (rejected > 0) {
+    constexpr size_t kMaxShown = 4;
+    const size_t all = reasons.size();
+    while (reasons.size() > kMaxShown) reasons.erase(reasons.size() - 1);
     absl::StrAppend(&result.text,
                     Render({{"rejected", rejected}, {"reasons", reasons}}, result.columns));
+    if (all > kMaxShown) {
+      absl::StrAppend(&result.text, "and ", all - kMaxShown, " more, which -v lists\n");
+    }
   }
   if (!outcome->new_classes.empty()) {
     result.json["new_classes"] = outcome->new_classes;

@@ -81,9 +81,14 @@ std::string LineText(absl::string_view key, const json& value, bool rounded) {
                         LineText(key, value["delta"], rounded));
   }
   if (value.is_array() && HoldsScalars(value)) {
-    return absl::StrJoin(value, ", ", [&](std::string* text, const json& one) {
+    constexpr size_t kMaxShown = 24;
+    const size_t shown = rounded ? std::min(value.size(), kMaxShown) : value.size();
+    const auto append = [&](std::string* text, const json& one) {
       text->append(LineText(key, one, rounded));
-    });
+    };
+    return absl::StrCat(
+        absl::StrJoin(value.begin(), value.begin() + static_cast<ptrdiff_t>(shown), ", ", append),
+        shown < value.size() ? absl::StrCat(", ... (", value.size(), " in all)") : "");
   }
   return Printable(value.dump(-1, ' ', false, json::error_handler_t::replace));
 }

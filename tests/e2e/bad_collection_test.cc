@@ -214,6 +214,20 @@ TEST_F(Images, SubFoldersNameLabelsAndOtherPicturesHaveNone) {
                 {"classes of the collection (0 green, 1 red)", "\"blue\""});
 }
 
+TEST_F(Images, ManyBadFilesAreListedInFewLines) {
+  for (int i = 0; i < 40; ++i) {
+    folder_.Write("pictures/red/broken" + std::to_string(i) + ".png", "x");
+    folder_.Write("pictures/red/" + std::to_string(i) + ".heic", "x");
+  }
+  const Outcome outcome = Run({"ingest", "things", "--images", folder_ / "pictures"});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("skipped 36 more\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("rejected  40\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("and 36 more, which -v lists\n"));
+  const std::string all = outcome.err + outcome.out;
+  EXPECT_LE(std::count(all.begin(), all.end(), '\n'), 15) << all;
+}
+
 TEST_F(Images, PicturesForVectorsAreRefusedUnread) {
   folder_.Write("broken/1.png", "not a picture");
   Answer({"collection", "create", "own"});

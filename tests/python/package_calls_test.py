@@ -119,7 +119,11 @@ class Progress(unittest.TestCase):
         self.assertEqual(shown["search"], [(1, 3), (2, 3), (3, 3)])
         self.assertLessEqual({what for what, _, _ in shown["wait"]},
                              {"waiting for the cells", "waiting for the quality of the cells"})
-        self.assertTrue(any(of == 1 and 0 <= done <= 1 for _, done, of in shown["wait"]), shown["wait"])
+        self.assertTrue(shown.pop("wait"))
+        with mock.patch.object(_client, "progress_bar", record), mock.patch.object(_client.Collection, "_session") as session:
+            session.wait_until_ready = lambda name, show: (show("the cells", None), show("the cells", .25))
+            cells.build(wait=True)
+        self.assertEqual(shown["wait"], [("waiting for the cells", 0, None), ("waiting for the cells", .25, 1)])
 
 
 class Options(unittest.TestCase):

@@ -85,6 +85,14 @@ TEST(Render, ResultThatIsNoObjectIsItsValue) {
   EXPECT_EQ(Render(json::array()), "none\n");
 }
 
+TEST(Render, LongListsAreCutOnlyInBrief) {
+  json names = json::array();
+  for (int i = 0; i < 1000; ++i) names.push_back(absl::StrCat("n", i));
+  const std::string brief = Render({{"class_names", names}}, {}, /*rounded=*/true);
+  EXPECT_THAT(brief, HasSubstr("n22, n23, ... (1000 in all)\n"));
+  EXPECT_THAT(Render({{"class_names", names}}), HasSubstr("n998, n999\n"));
+}
+
 // All digits where a rounded number could look smaller than it is.
 TEST(Render, NumbersOfAnObjectKeepTheirDigitsButOfSums) {
   EXPECT_EQ(Render({{"stddev", 0.30000000000000004}}), "stddev  0.30000000000000004\n");
