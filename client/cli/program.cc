@@ -191,7 +191,7 @@ int RunProgram(int argc, char** argv) {
   AddSharedOptions(app, context, deadline_seconds);
   app.footer(
       "Exit codes: 0 done; 1 failed or refused; 2 invalid command line, value or file; 3 done, but "
-      "some rows were rejected, ids not found or labels unknown.");
+      "some rows were rejected, or ids, labels or paths of a filter not found.");
   AddCommands(app, context);
   RequireValidWords(app);
   if (const std::optional<int> end = Parse(app, context, argc, argv)) return *end;

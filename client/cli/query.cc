@@ -175,7 +175,7 @@ absl::Status Query(Context& context, const QueryFlags& flags) {
       std::cout << "\nreport: " << std::filesystem::absolute(flags.report_file).string() << "\n";
     }
   }
-  if (response.has_unknown_label) context.exit_code = kExitPartly;
+  if (response.has_unknown_name) context.exit_code = kExitPartly;
   return response.status;
 }
 
@@ -285,9 +285,9 @@ void AddQueryCommand(CLI::App& app, Context& context) {
       "Encrypted: --label and --filter choose among the matches on this machine, and the server "
       "does not see them. Without --row all rows of --vectors are searched for. What you do with a "
       "match, such as opening it at the operator's site, is seen by the site that serves it.\n",
-      "Exit code 3: encrypted finds nothing for a --label that the collection does not have. The "
-      "query "
-      "is sent all the same, so that the server learns nothing of the label.\n",
+      "Exit code 3: the collection lacks the --label or a path of the --filter of an encrypted "
+      "query, which is sent all the same, so that the server learns nothing of them. From a script "
+      "that then sends no other it would.\n",
       "In JSON, `squared_distance` of a match is the squared Euclidean distance.\n",
       query->get_footer()));
 }

@@ -396,13 +396,14 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& given,
     if (EndsBatch(status) || (!status.ok() && !one.prepared.has_value())) break;
   }
   if (!unknown.ok()) {
-    response.has_unknown_label = true;
+    response.has_unknown_name = true;
     tell(absl::StrCat("nothing is found: ", unknown.message()));
   }
   const int64_t not_taken = ledger == nullptr ? 0 : ledger->EndBatch();
   const absl::Status read = ReadAnswers(search, departing, request.targets.size(), not_taken);
   impl_->was_cancelled = impl_->transport.is_cancelled();
   if (const std::optional<std::string> path = UnknownPath(response); path.has_value()) {
+    response.has_unknown_name = true;
     tell(absl::StrCat("the filter ", NamesUnknownPath(*path)));
   }
   if (read.ok()) return std::move(response);

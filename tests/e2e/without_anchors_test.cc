@@ -51,6 +51,10 @@ TEST_F(WithoutAnchors, NameAloneIsEnoughAndFirstIngestFixesTheDimension) {
   EXPECT_EQ(nothing.exit_code, 3) << nothing.err;
   EXPECT_THAT(nothing.json()["matches"], SizeIs(0));
   EXPECT_THAT(nothing.err, HasSubstr("nothing is found: label must be"));
+  EXPECT_EQ(Run({"query", "notes", "--vectors", Vectors("gallery"), "--row", "0", "--filter",
+                 R"({"path": "price", "gte": 1})", "--json"})
+                .exit_code,
+            3);
 }
 
 TEST_F(WithoutAnchors, AnchorsWithoutLabelsOfferCells) {

@@ -132,7 +132,8 @@ struct SearchResponse {
   Scheme scheme = Scheme::kEncrypted;
   std::vector<SearchResult> results;  // of each target, in order
   std::vector<std::string> warnings;
-  bool has_unknown_label = false;  // so that nothing is found for a target: a warning says why
+  // Encrypted: no item has a label or a path of the filter: a warning names it.
+  bool has_unknown_name = false;
   // OK: all targets were answered. Otherwise the first failure, with what the failures cost; the
   // others' matches are there.
   absl::Status status;

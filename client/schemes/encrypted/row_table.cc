@@ -54,6 +54,7 @@ absl::StatusOr<std::shared_ptr<const TableBlock>> TableBlock::Parse(absl::string
                                                                     int64_t max_memory) {
   PM_RETURN_IF_ERROR(CheckBlockMemory(content, max_memory));
   auto block = std::make_shared<TableBlock>();
+  block->ids_.Reserve(0, content.size());
   size_t ids = 0, norms = 0, labels = 0;
   absl::Status wrong_id;
   std::vector<int64_t> sent;  // of labels from 0 on plus one, so that 0 means none
@@ -107,6 +108,7 @@ absl::StatusOr<std::shared_ptr<const PayloadBlock>> PayloadBlock::Parse(absl::st
                                                                         int64_t max_memory) {
   PM_RETURN_IF_ERROR(CheckBlockMemory(content, max_memory));
   auto block = std::make_shared<PayloadBlock>();
+  block->payloads_.Reserve(0, content.size());
   size_t rows = 0;
   absl::Status wrong;
   WireReader message(content);

@@ -440,6 +440,7 @@ TEST_F(SearchClientTest, LabelAndFilterShowNothingButThatPayloadsAreFetched) {
   filtered.filter = R"({"path": "other", "lt": 3})";
   ASSERT_OK_AND_ASSIGN(const SearchResponse none, Search(*client_, 2, filtered));
   EXPECT_TRUE(none.results[0].matches.empty());
+  EXPECT_TRUE(none.has_unknown_name && !few.has_unknown_name);
   EXPECT_EQ(none.results[0].bytes.payloads, 0U);
   EXPECT_EQ(none.warnings, std::vector<std::string>{"the filter names the path \"other\", which no "
                                                     "item that can be found has"});
