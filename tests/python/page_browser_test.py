@@ -329,8 +329,8 @@ class PageTest(BrowserTest):
         self.assertEqual(self.browser.value_of("document.getElementById('collection').value"), "colours")
         said = self.text("#cannot")
         for name, why in (("a-model", "described by a model that this page was started without"),
-                          ("an-empty", "nothing is in it yet"), ("not-built", "its operator still has to prepare it")):
-            self.assertRegex(said, f"“{name}” cannot be searched here: [^.]*{why}")
+                          ("an-empty", "Nothing is in it yet"), ("not-built", "Its operator still has to prepare it")):
+            self.assertRegex(said, f"“{name}” cannot be searched here. [^.]*{why}")
         self.browser.value_of("document.getElementById('collection').value = 'plain';"
                               "document.getElementById('collection').dispatchEvent(new Event('change')); 0")
         self.browser.wait_for("document.querySelector('#drop strong').innerText.includes('a file of vectors')")
@@ -341,7 +341,8 @@ class PageTest(BrowserTest):
         self.page.stop()
         self.start_page("a-model", "--no-browser", pictures=None)
         self.open_address(self.page.file.as_uri(), "none")
-        self.assertIn("“a-model” cannot be searched here: its pictures are described by a model", self.text("#why"))
+        self.assertEqual(self.text("#nothing"), "“a-model” cannot be searched here")
+        self.assertIn("Its pictures are described by a model", self.text("#why"))
         self.browser.wait_for("document.getElementById('collection').checkVisibility()")
 
     def check_access(self, view):

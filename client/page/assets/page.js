@@ -50,9 +50,9 @@ const problems = {
 };
 // Why a collection cannot be searched here.
 const obstacles = {
-  empty: "nothing is in it yet",
-  unready: "its operator still has to prepare it",
-  model: "its pictures are described by a model that this page was started without (--model)",
+  empty: "Nothing is in it yet.",
+  unready: "Its operator still has to prepare it.",
+  model: "Its pictures are described by a model that this page was started without.",
 };
 const other = ["That did not work", "The details below say why."];
 
@@ -254,11 +254,12 @@ async function start() {
   const listed = listCollections({...answer, collections: can});
   at("collection").hidden = can.length < (wanted ? 1 : 2);
   at("size").textContent = listed && can.length === 1 ? listed.name : "";
-  at("cannot").textContent = cannot.map((one) => `“${one.name}” cannot be searched here: ${obstacles[one.obstacle]}.`).join(" ");
+  at("cannot").textContent = cannot.map((one) => `“${one.name}” cannot be searched here. ${obstacles[one.obstacle]}`).join(" ");
   if (wanted || !listed) {
-    at("collection").selectedIndex = -1;
+    at("collection").prepend(element("option", {disabled: "", selected: ""}, "Open another"));
     at("size").textContent = "";
-    at("why").textContent = answer.collections.length ? at("cannot").textContent : "The server has no collection yet.";
+    at("nothing").textContent = wanted ? `“${wanted.name}” cannot be searched here` : "There is nothing to search here yet";
+    at("why").textContent = wanted ? obstacles[wanted.obstacle] : at("cannot").textContent || "The server has no collection yet.";
     return go("none");
   }
   at("operators").href = `operators.html#${encodeURIComponent(listed.name)}`;
