@@ -25,14 +25,9 @@ std::string PeerOf(const asio::ip::tcp::socket& socket) {
   error_code error;
   const auto endpoint = socket.remote_endpoint(error);
   if (error) return "";
-  const asio::ip::address address = endpoint.address();
-  if (address.is_v4() || address.to_v6().is_v4_mapped()) {
-    const auto v4 = address.is_v4()
-                        ? address.to_v4()
-                        : asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
-    return absl::StrCat("ipv4:", v4.to_string(), ":", endpoint.port());
-  }
-  return absl::StrCat("ipv6:%5B", address.to_string(), "%5D:", endpoint.port());
+  const asio::ip::address address = WithoutMapping(endpoint.address());
+  return address.is_v4() ? absl::StrCat("ipv4:", address.to_string(), ":", endpoint.port())
+                         : absl::StrCat("ipv6:%5B", address.to_string(), "%5D:", endpoint.port());
 }
 
 // Its body would be taken for the next request.
@@ -44,6 +39,11 @@ bool HasUnknownTransferEncoding(const Connection::Request& request) {
 }  // namespace
 
 Connection::Connection(asio::ip::tcp::socket socket, Connections* connections)
+asio::ip::address WithoutMapping(const asio::ip::address& address) {
+  if (!address.is_v6() || !address.to_v6().is_v4_mapped()) return address;
+  return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
+}
+
     : stream_(std::move(socket)),
       connections_(connections),
       position_(connections->all.insert(connections->all.end(), this)),

@@ -21,6 +21,9 @@ namespace privatemail::server {
 class Connection;
 
 // The state that the connections of one listener share, used on one thread.
+// An IPv4 address as such, also that of a socket for IPv6.
+boost::asio::ip::address WithoutMapping(const boost::asio::ip::address& address);
+
 struct Connections {
   // The maximum bytes of responses that are being written; beyond it the longest one is cut.
   static constexpr size_t kMaxUntakenBytes = 512 << 20;

@@ -366,8 +366,7 @@ void Exchange::Complete(const grpc::Status& status) {
   if (!retry_after.empty()) {
     absl::StrAppend(&headers_, "trailer-", kRetryAfterMetadata, ": ", retry_after, "\r\n");
   }
-  Write(HttpStatusOf(status.error_code()), "application/json", 0, {grpc::Slice(ErrorJson(status))},
-        finish);
+  Write(HttpStatusOf(status), "application/json", 0, {grpc::Slice(ErrorJson(status))}, finish);
 }
 
 void Exchange::Write(int status, const char* type, uint8_t flags, std::vector<grpc::Slice> body,

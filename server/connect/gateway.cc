@@ -96,11 +96,8 @@ class Gateway::Listener {
   // Keys must not travel in the clear but to this machine or from a proxy.
   bool MayConnect(const asio::ip::tcp::socket& socket) const {
     error_code error;
-    asio::ip::address from = socket.remote_endpoint(error).address();
+    const asio::ip::address from = WithoutMapping(socket.remote_endpoint(error).address());
     if (error) return false;
-    if (from.is_v6() && from.to_v6().is_v4_mapped()) {
-      from = asio::ip::make_address_v4(asio::ip::v4_mapped, from.to_v6());
-    }
     const auto bytes = [](const auto& array) { return std::string(array.begin(), array.end()); };
     return from.is_loopback() ||
            shared_.options.trusted_proxies.contains(from.is_v4() ? bytes(from.to_v4().to_bytes())

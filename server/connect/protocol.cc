@@ -6,7 +6,6 @@
 #include <google/protobuf/util/type_resolver_util.h>
 #include <grpcpp/support/proto_buffer_reader.h>
 
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -14,7 +13,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/printable.h"
 #include "common/rpc/status.h"
 
 namespace privatemail::server {
@@ -23,32 +21,15 @@ namespace {
 namespace protobuf = google::protobuf;
 using Json = nlohmann::json;
 
-constexpr struct {
-  const char* name;
-  int http_status;
-} kCodes[] = {
-    {"", 200},
-    {"canceled", 499},
-    {"unknown", 500},
-    {"invalid_argument", 400},
-    {"deadline_exceeded", 504},
-    {"not_found", 404},
-    {"already_exists", 409},
-    {"permission_denied", 403},
-    {"resource_exhausted", 429},
-    {"failed_precondition", 400},
-    {"aborted", 409},
-    {"out_of_range", 400},
-    {"unimplemented", 501},
-    {"internal", 500},
-    {"unavailable", 503},
-    {"data_loss", 500},
-    {"unauthenticated", 401},
-};
+// By the number of the code. A code that gRPC does not define is unknown.
+constexpr int kHttpStatuses[] = {200, 499, 500, 400, 504, 404, 409, 403, 429,
+                                 400, 409, 400, 501, 500, 503, 500, 401};
 
-size_t IndexOf(grpc::StatusCode code) {
-  const auto index = static_cast<size_t>(code);
-  return index < std::size(kCodes) ? index : static_cast<size_t>(grpc::StatusCode::UNKNOWN);
+absl::StatusCode CodeOf(const grpc::Status& status) { return FromGrpc(status).code(); }
+
+std::string NameOf(absl::StatusCode code) {
+  if (code == absl::StatusCode::kCancelled) return "canceled";
+  return absl::AsciiStrToLower(absl::StatusCodeToString(code));
 }
 
 // A message may repeat bytes of a peer.
@@ -57,7 +38,7 @@ std::string Dump(const Json& json) {
 }
 
 Json ErrorOf(const grpc::Status& status) {
-  Json error = {{"code", kCodes[IndexOf(status.error_code())].name}};
+  Json error = {{"code", NameOf(CodeOf(status))}};
   if (!status.error_message().empty()) error["message"] = status.error_message();
   return error;
 }
@@ -163,7 +144,9 @@ absl::StatusOr<absl::Duration> ParseTimeout(absl::string_view text) {
   return absl::Milliseconds(milliseconds);
 }
 
-int HttpStatusOf(grpc::StatusCode code) { return kCodes[IndexOf(code)].http_status; }
+int HttpStatusOf(const grpc::Status& status) {
+  return kHttpStatuses[static_cast<size_t>(CodeOf(status))];
+}
 
 std::string ErrorJson(const grpc::Status& status) { return Dump(ErrorOf(status)); }
 

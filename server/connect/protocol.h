@@ -36,7 +36,7 @@ bool Fits(Codec codec, const google::protobuf::MethodDescriptor& method);
 absl::StatusOr<absl::Duration> ParseTimeout(absl::string_view text);
 
 // The HTTP status of a response that is a failure, and its body: {"code":..,"message":..}.
-int HttpStatusOf(grpc::StatusCode code);
+int HttpStatusOf(const grpc::Status& status);
 std::string ErrorJson(const grpc::Status& status);
 
 // The last message of a stream. retry_after_ms: empty, or the value of that trailing metadata.

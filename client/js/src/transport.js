@@ -78,6 +78,10 @@ async function readAll(reader) {
     }
     parts.push(next.value);
   }
+  return joined(parts, length);
+}
+
+function joined(parts, length) {
   const all = new Uint8Array(length);
   let at = 0;
   for (const part of parts) all.set(part, (at += part.byteLength) - part.byteLength);
@@ -102,9 +106,7 @@ async function readStream(reader, take) {
       parts.push(value);
       length += value.byteLength;
     }
-    const all = parts.length === 1 ? held : new Uint8Array(length);
-    let at = 0;
-    if (parts.length > 1) for (const part of parts) all.set(part, (at += part.byteLength) - part.byteLength);
+    const all = parts.length === 1 ? held : joined(parts, length);
     held = all.subarray(size);
     return all.subarray(0, size);
   };

@@ -45,10 +45,10 @@ TEST(ConnectProtocol, CodesHaveTheNamesAndStatusesOfTheProtocol) {
   };
   std::map<std::string, int> actual;
   for (int code = 1; code <= 16; ++code) {
-    const auto grpc_code = static_cast<grpc::StatusCode>(code);
-    const auto error = nlohmann::json::parse(ErrorJson({grpc_code, "why"}));
+    const grpc::Status status(static_cast<grpc::StatusCode>(code), "why");
+    const auto error = nlohmann::json::parse(ErrorJson(status));
     EXPECT_EQ(error["message"], "why");
-    actual[error["code"]] = HttpStatusOf(grpc_code);
+    actual[error["code"]] = HttpStatusOf(status);
   }
   EXPECT_EQ(actual, expected);
   EXPECT_EQ(ErrorJson({grpc::StatusCode::UNAVAILABLE, ""}), R"({"code":"unavailable"})");
