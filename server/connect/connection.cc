@@ -18,8 +18,9 @@ using boost::system::error_code;
 
 constexpr uint32_t kMaxHeaderBytes = 16 << 10;
 constexpr std::chrono::seconds kHeaderTime(5);
-constexpr std::chrono::seconds kIdleTime(60);
 constexpr std::chrono::seconds kDiscardTime(2);
+// A larger buffer would hide for longer that a client reads.
+constexpr int kSendBufferBytes = 256 << 10;
 
 std::string PeerOf(const asio::ip::tcp::socket& socket) {
   error_code error;
@@ -38,12 +39,12 @@ bool HasUnknownTransferEncoding(const Connection::Request& request) {
 
 }  // namespace
 
-Connection::Connection(asio::ip::tcp::socket socket, Connections* connections)
 asio::ip::address WithoutMapping(const asio::ip::address& address) {
   if (!address.is_v6() || !address.to_v6().is_v4_mapped()) return address;
   return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
 }
 
+Connection::Connection(asio::ip::tcp::socket socket, Connections* connections)
     : stream_(std::move(socket)),
       connections_(connections),
       position_(connections->all.insert(connections->all.end(), this)),
@@ -51,6 +52,7 @@ asio::ip::address WithoutMapping(const asio::ip::address& address) {
   error_code ignored;
   stream_.socket().set_option(asio::ip::tcp::no_delay(true), ignored);
   stream_.socket().set_option(asio::socket_base::keep_alive(true), ignored);
+  stream_.socket().set_option(asio::socket_base::send_buffer_size(kSendBufferBytes), ignored);
 }
 
 Connection::~Connection() {
@@ -77,7 +79,7 @@ void Connection::AwaitRequest() {
   parser_->body_limit(std::numeric_limits<uint64_t>::max());  // who reads the body counts
   buffer_.shrink_to_fit();
   waiting_ = connections_->waiting.insert(connections_->waiting.end(), this);
-  stream_.expires_after(std::exchange(is_first_, false) ? kHeaderTime : kIdleTime);
+  stream_.expires_after(std::exchange(is_first_, false) ? kHeaderTime : connections_->idle_time);
   http::async_read_header(
       stream_, buffer_, *parser_, [self = shared_from_this()](error_code error, size_t /*bytes*/) {
         self->StopWaiting();
@@ -132,7 +134,6 @@ void Connection::ReadMore(size_t size, std::function<void(size_t)> done) {
 void Connection::Write(std::string head, std::vector<grpc::Slice> body,
                        std::function<void()> done) {
   if (writing_) return Cut();  // a client that does not take what it asked for
-  stream_.expires_after(kIdleTime);
   head_ = std::move(head);
   body_ = std::move(body);
   std::vector<asio::const_buffer> buffers = {asio::buffer(head_)};
@@ -146,6 +147,11 @@ void Connection::Write(std::string head, std::vector<grpc::Slice> body,
   writing_ = connections_->writing.insert(connections_->writing.end(), this);
   asio::async_write(
       stream_, buffers,
+      [this](error_code error, size_t /*bytes*/) -> size_t {  // before each piece
+        if (error) return 0;
+        stream_.expires_after(connections_->idle_time);
+        return kPieceBytes;
+      },
       [self = shared_from_this(), done = std::move(done)](error_code error, size_t /*bytes*/) {
         self->stream_.expires_never();
         self->StopWriting();

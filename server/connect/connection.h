@@ -7,6 +7,7 @@
 #include <boost/asio.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <list>
@@ -20,13 +21,15 @@ namespace privatemail::server {
 
 class Connection;
 
-// The state that the connections of one listener share, used on one thread.
 // An IPv4 address as such, also that of a socket for IPv6.
 boost::asio::ip::address WithoutMapping(const boost::asio::ip::address& address);
 
+// The state that the connections of one listener share, used on one thread.
 struct Connections {
   // The maximum bytes of responses that are being written; beyond it the longest one is cut.
   static constexpr size_t kMaxUntakenBytes = 512 << 20;
+  // How long a client may neither send its next request nor take a piece of a response.
+  std::chrono::milliseconds idle_time = std::chrono::seconds(60);
 
   // Called with each request, whose header is read.
   std::function<void(std::shared_ptr<Connection>)> serve;
@@ -45,6 +48,9 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
   // The most that is read ahead of the parser, which waits for the end of a header or of a chunk.
   static constexpr size_t kMaxBufferedBytes = 128 << 10;
+
+  // The most of a body that is read or written at once.
+  static constexpr size_t kPieceBytes = 64 << 10;
 
   Connection(boost::asio::ip::tcp::socket socket, Connections* connections);
   ~Connection();

@@ -19,7 +19,6 @@ namespace {
 
 namespace http = boost::beast::http;
 
-constexpr size_t kPieceBytes = 64 << 10;
 constexpr size_t kMaxFurtherMessageBytes = 4 << 20;
 constexpr size_t kMaxProbeBytes = 4 << 10;  // probes need neither key nor place
 constexpr size_t kMaxInlineConversionBytes = 8 << 10;
@@ -245,7 +244,7 @@ void Exchange::ReceivePiece() {
                                    : connection_->content_length().value_or(message_bytes_)) -
       received_bytes_;
   if (left == 0) return HaveMessage();
-  const size_t size = std::min(left, kPieceBytes);
+  const size_t size = std::min(left, Connection::kPieceBytes);
   piece_ = grpc::Slice(grpc_slice_malloc(size), grpc::Slice::STEAL_REF);
   connection_->Read(reinterpret_cast<char*>(const_cast<uint8_t*>(piece_.begin())), size,
                     [this, size, self = shared_from_this()](size_t bytes) {

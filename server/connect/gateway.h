@@ -25,7 +25,7 @@ namespace privatemail::server {
 //   - A bare message, and the first one of a stream, has at most max_message_bytes, in JSON a
 //     sixteenth; the next ones of a stream 4 MiB.
 //   - A connection that its client closes, also half, cancels its call within a tenth of a second.
-//   - Answers that are not taken have at most Connections::kMaxUntakenBytes.
+//   - Answers have at most Connections::kMaxUntakenBytes untaken; no piece waits longer than 60 s.
 // Boost.Beast and not civetweb, which gives no socket: a call could not be cancelled when its
 // caller is gone, and nothing would end a body that comes byte by byte and holds a thread.
 class Gateway {

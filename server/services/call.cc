@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <exception>
 #include <iterator>
+#include <limits>
 #include <new>
 #include <system_error>
 
@@ -380,7 +381,10 @@ bool Call::AwaitCaller(absl::FunctionRef<void()> start) {
 }
 
 void Call::Watch(const ArrivingMessages::Place* message) {
-  watch_.emplace(&shared_->idle, context_, message, limits_.stream_idle_seconds);
+  const bool gateway_watches = message == nullptr && came_by_ == CameBy::kGateway;
+  watch_.emplace(
+      &shared_->idle, context_, message,
+      gateway_watches ? std::numeric_limits<double>::infinity() : limits_.stream_idle_seconds);
 }
 
 absl::Status Call::EndWatch() {

@@ -76,6 +76,7 @@ enum class CameBy {
   //   - The initial metadata come once there is room for the message.
   //   - After the answer comes kEndOfAnswer, for which the gateway asks once its caller has taken
   //     the rest. Until then the call has its ticket and its memory.
+  //   - It cuts callers that take nothing of an answer, and so cancels their calls.
   //   - The metadata kCallerMetadata have the address of the caller.
   kGateway,
 };

@@ -1,6 +1,7 @@
 // Callers that send nothing or take no answer.
 #include <grpcpp/generic/generic_stub.h>
 
+#include <boost/asio.hpp>
 #include <deque>
 #include <utility>
 #include <vector>
@@ -123,6 +124,40 @@ TEST_F(IdleCallsTest, SlowUploadContinues) {
   upload->writer->WritesDone();
   EXPECT_THAT(FromGrpc(upload->writer->Finish()), IsOk());
   EXPECT_EQ(upload->totals.inserted() + upload->totals.updated() + upload->totals.unchanged(), 6u);
+}
+
+// Over HTTP the daemon sees each piece that is taken, so that the whole message may take longer.
+TEST_F(IdleCallsTest, StreamOverHttpThatIsReadSlowlyContinues) {
+  DaemonOptions options = Impatient(.5);
+  options.http_listen = "127.0.0.1:0";
+  Serve(options);
+  v1::CreateCollectionRequest request = Fruit();
+  constexpr int kAnchors = 1000;  // 2 MB in parts of 1 MB
+  ToProto(FloatMatrix::Random(kAnchors, 512).eval(), request.mutable_anchors());
+  request.clear_anchor_labels();
+  for (int i = 0; i < kAnchors; ++i) request.add_anchor_labels(i % 3);
+  ASSERT_OK_AND_ASSIGN(const v1::CreateCollectionResponse created, Create(request));
+  v1::GetAnchorsRequest anchors;
+  anchors.set_collection("fruit");
+  anchors.set_fingerprint(created.collection().fingerprint());
+  const std::string message = anchors.SerializeAsString();
+
+  const std::string address = daemon_->gateway_address();
+  boost::asio::ip::tcp::iostream connection("127.0.0.1", address.substr(address.rfind(':') + 1));
+  connection.rdbuf()->set_option(boost::asio::socket_base::receive_buffer_size(64 << 10));
+  connection << "POST /privatemail.v1.RetrievalService/GetAnchors HTTP/1.1\r\n"
+             << "Content-Type: application/connect+proto\r\nConnection: close\r\n"
+             << "Content-Length: " << 5 + message.size() << "\r\n\r\n"
+             << std::string("\0\0\0\0", 4) << static_cast<char>(message.size()) << message
+             << std::flush;
+  std::string answer;
+  std::vector<char> part(16 << 10);
+  for (const absl::Time start = absl::Now(); connection;) {
+    connection.read(part.data(), static_cast<std::streamsize>(part.size()));
+    answer.append(part.data(), static_cast<size_t>(connection.gcount()));
+    if (absl::Now() < start + absl::Seconds(2)) absl::SleepFor(absl::Milliseconds(40));
+  }
+  EXPECT_THAT(answer, ::testing::EndsWith(std::string("\2\0\0\0\2{}\r\n0\r\n\r\n", 14)));
 }
 
 DaemonOptions Limited() {
