@@ -95,6 +95,14 @@ bool AreRowNumbers(const std::vector<int64_t>& ids) {
   return true;
 }
 
+TrialLimits LimitsOf(const std::string& path) {
+  std::error_code error;
+  const uint64_t size = std::filesystem::file_size(path, error);
+  // Maps of ids take a multiple of their bytes in the file.
+  return {.bytes = (uint64_t{256} << 20) + (error ? 0 : 8 * size),
+          .seconds = static_cast<unsigned>(120 + (error ? 0 : size >> 24))};
+}
+
 }  // namespace
 
 FaissIndex::FaissIndex(std::unique_ptr<faiss::Index> index)
@@ -130,7 +138,7 @@ absl::StatusOr<FaissIndex> FaissIndex::Open(const std::string& path,
   PM_RETURN_IF_ERROR(InputFile::Open(path).status());  // its own errors for what is no file
   if (!trial.empty()) {
     trial.push_back(path);
-    PM_RETURN_IF_ERROR(TryInChild(trial, path, kExpected));
+    PM_RETURN_IF_ERROR(TryInChild(trial, LimitsOf(path).seconds, path, kExpected));
   }
   std::optional<FaissIndex> index;
   PM_RETURN_IF_ERROR(Catching(path, [&] {
@@ -164,12 +172,7 @@ std::optional<Metric> FaissIndex::metric() const {
 bool FaissIndex::is_exact() const { return IsExact(vectors_); }
 
 int TryFaissIndex(const std::string& path) {
-  std::error_code error;
-  const uint64_t size = std::filesystem::file_size(path, error);
-  // Maps of ids take a multiple of their bytes in the file.
-  const TrialLimits limits = {.bytes = (uint64_t{256} << 20) + (error ? 0 : 8 * size),
-                              .seconds = static_cast<unsigned>(120 + (error ? 0 : size >> 24))};
-  return ReportTrial(limits, [&]() -> absl::Status {
+  return ReportTrial(LimitsOf(path), [&]() -> absl::Status {
     PM_ASSIGN_OR_RETURN(const FaissIndex index, FaissIndex::Open(path, {}));
     FloatMatrix block(kRowsPerBlock, index.cols());
     return Catching(path, [&] {

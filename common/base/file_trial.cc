@@ -1,12 +1,15 @@
 #include "common/base/file_trial.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -68,10 +71,11 @@ absl::StatusOr<pid_t> StartCommand(const std::vector<std::string>& command, int 
 }
 
 // Starts a fork that prints to a file and meets signals as a new program does.
-absl::StatusOr<pid_t> StartFork(absl::FunctionRef<int()> run, int output) {
+absl::StatusOr<pid_t> StartFork(absl::FunctionRef<int()> run, unsigned seconds, int output) {
   const pid_t child = ::fork();
   if (child < 0) return CannotStart(errno);
   if (child > 0) return child;
+  ::alarm(seconds);  // before anything that may wait for a lock of a lost thread
   for (const int signal : {SIGABRT, SIGALRM, SIGBUS, SIGFPE, SIGILL, SIGSEGV}) {
     ::signal(signal, SIG_DFL);
   }
@@ -84,9 +88,12 @@ absl::StatusOr<pid_t> StartFork(absl::FunctionRef<int()> run, int output) {
   ::_exit([&]() noexcept { return run(); }());
 }
 
-// Returns what the child printed that `start` started, and its status of waitpid.
+// Returns what the child printed that `start` started, and its status of waitpid. A child that is
+// not done in time is killed, with the status of one that its own alarm ended.
 absl::StatusOr<std::pair<std::string, int>> Run(
-    absl::FunctionRef<absl::StatusOr<pid_t>(int output)> start) {
+    absl::FunctionRef<absl::StatusOr<pid_t>(int output)> start, unsigned seconds) {
+  using std::chrono::steady_clock;
+  const auto deadline = steady_clock::now() + std::chrono::seconds(seconds);
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return CannotStart(errno);
   const absl::Cleanup close_reader = [&] { ::close(ends[0]); };
@@ -95,19 +102,27 @@ absl::StatusOr<std::pair<std::string, int>> Run(
   if (!child.ok()) return child.status();
   std::string printed;
   char buffer[4096];
-  ssize_t count = 0;
-  while ((count = ::read(ends[0], buffer, sizeof(buffer))) > 0 || (count < 0 && errno == EINTR)) {
+  ssize_t count = 1;
+  bool is_late = false;
+  while (count != 0 && !is_late) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_clock::now());
+    pollfd polled = {ends[0], POLLIN, 0};
+    is_late = ::poll(&polled, 1, static_cast<int>(std::max<int64_t>(0, left.count()))) == 0;
+    if (polled.revents == 0) continue;
+    count = ::read(ends[0], buffer, sizeof(buffer));
     if (count > 0) printed.append(buffer, static_cast<size_t>(count));
   }
+  if (is_late) ::kill(*child, SIGKILL);
   int status = 0;
   while (::waitpid(*child, &status, 0) < 0 && errno == EINTR) {
   }
+  if (is_late) status = SIGALRM;
   return std::pair(std::move(printed), status);
 }
 
-absl::Status Try(absl::FunctionRef<absl::StatusOr<pid_t>(int output)> start,
+absl::Status Try(absl::FunctionRef<absl::StatusOr<pid_t>(int output)> start, unsigned seconds,
                  const std::string& path, absl::string_view expected) {
-  const auto ended = Run(start);
+  const auto ended = Run(start, seconds);
   if (!ended.ok()) return WithContext(absl::StrCat(path, ": "), ended.status());
   const auto& [printed, status] = *ended;
   if (printed == kGood) return absl::OkStatus();
@@ -119,14 +134,14 @@ absl::Status Try(absl::FunctionRef<absl::StatusOr<pid_t>(int output)> start,
 
 }  // namespace
 
-absl::Status TryInChild(const std::vector<std::string>& command, const std::string& path,
-                        absl::string_view expected) {
-  return Try([&](int output) { return StartCommand(command, output); }, path, expected);
+absl::Status TryInChild(const std::vector<std::string>& command, unsigned seconds,
+                        const std::string& path, absl::string_view expected) {
+  return Try([&](int output) { return StartCommand(command, output); }, seconds, path, expected);
 }
 
-absl::Status TryInFork(absl::FunctionRef<int()> run, const std::string& path,
+absl::Status TryInFork(absl::FunctionRef<int()> run, unsigned seconds, const std::string& path,
                        absl::string_view expected) {
-  return Try([&](int output) { return StartFork(run, output); }, path, expected);
+  return Try([&](int output) { return StartFork(run, seconds, output); }, seconds, path, expected);
 }
 
 int ReportTrial(const TrialLimits& limits, absl::FunctionRef<absl::Status()> trial) {

@@ -18,19 +18,21 @@ struct TrialLimits {
   unsigned seconds;
 };
 
-// Runs the command, which calls ReportTrial, and waits for its end. `expected`: "a model that
-// OpenCV can run". FAILED_PRECONDITION: the command cannot be started. INVALID_ARGUMENT: the
-// reported message, or "PATH: expected EXPECTED, got one that ends the process that runs it (...)".
-absl::Status TryInChild(const std::vector<std::string>& command, const std::string& path,
-                        absl::string_view expected);
+// Runs the command, which calls ReportTrial, and waits for its end, at most for so many seconds.
+// `expected`: "a model that OpenCV can run". FAILED_PRECONDITION: the command cannot be started.
+// INVALID_ARGUMENT: the reported message, or "PATH: expected EXPECTED, got one that ends the
+// process that runs it (...)".
+absl::Status TryInChild(const std::vector<std::string>& command, unsigned seconds,
+                        const std::string& path, absl::string_view expected);
 
 // The same in a fork of this process, for a program without such a command. `run` calls
 // ReportTrial; it lacks the other threads, so a lock that one of them holds lasts until the time is
 // over.
-absl::Status TryInFork(absl::FunctionRef<int()> run, const std::string& path,
+absl::Status TryInFork(absl::FunctionRef<int()> run, unsigned seconds, const std::string& path,
                        absl::string_view expected);
 
-// In the child: runs the trial within the limits and reports its status. Returns the exit code.
+// In the child: runs the trial within the limits, which end it also if the parent is gone, and
+// reports its status. Returns the exit code.
 int ReportTrial(const TrialLimits& limits, absl::FunctionRef<absl::Status()> trial);
 
 }  // namespace privatemail

@@ -60,11 +60,11 @@ absl::Status TryModelInChild(const std::string& path, const std::string& identit
       cv::setNumThreads(0);  // a fork lacks the threads of its pool
       return TryModel(path, identity);
     };
-    PM_RETURN_IF_ERROR(TryInFork(try_model, path, kExpected));
+    PM_RETURN_IF_ERROR(TryInFork(try_model, kMaxSeconds, path, kExpected));
   } else {
     std::vector<std::string> command = trials.command;
     command.insert(command.end(), {path, identity});
-    PM_RETURN_IF_ERROR(TryInChild(command, path, kExpected));
+    PM_RETURN_IF_ERROR(TryInChild(command, kMaxSeconds, path, kExpected));
   }
   trials.good.insert(identity);
   return absl::OkStatus();
