@@ -35,6 +35,7 @@ PHOTOS = ROOT / "deploy/demo/photos"
 MODEL = ROOT / "deploy/demo/mobilenet_v2_imagenet_128px_features.onnx"
 PACKAGE = pathlib.Path(os.environ.get("PRIVATEMAIL_JS", "/nowhere"))
 TIE = 5e-4  # of a cosine
+ITEMS, TARGETS, TRACED = 8000, 200, 500
 
 
 class Front(http.server.ThreadingHTTPServer):
@@ -202,17 +203,17 @@ def check_trace(test, service, search, targets):
 class NodeTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.service = Service(vectors(3000)[0])
+        cls.service = Service(vectors(ITEMS)[0])
         cls.addClassCleanup(cls.service.close)
 
     def test_finds_what_the_command_line_finds(self):
-        targets = vectors(20, seed=5)[0]
+        targets = vectors(TARGETS, seed=5)[0]
         found = self.service.found_by_node(targets)
         self.assertEqual(differences(self.service.found_by_command_line(targets, 8), found), 0)
         self.assertEqual(found[0]["guarantee"]["bits"], 128)
 
     def test_number_order_and_sizes_of_calls_are_equal(self):
-        check_trace(self, self.service, self.service.found_by_node, vectors(60, seed=6)[0])
+        check_trace(self, self.service, self.service.found_by_node, vectors(TRACED, seed=6)[0])
 
     def test_retries_send_the_same_bytes(self):
         self.service.front.take_calls()
@@ -274,7 +275,7 @@ class CExampleTest(unittest.TestCase):
 @unittest.skipIf(find_browser() is None, "no browser is installed")
 class ChromiumTest(unittest.TestCase):
     def setUp(self):
-        self.service = Service(vectors(3000)[0])
+        self.service = Service(vectors(ITEMS)[0])
         self.addCleanup(self.service.close)
         self.browser = self.enterContext(Browser(find_browser()))
 
@@ -284,12 +285,12 @@ class ChromiumTest(unittest.TestCase):
         return answer["results"]
 
     def test_searches_keep_the_table_and_show_nothing(self):
-        targets = vectors(20, seed=5)[0]
+        targets = vectors(TARGETS, seed=5)[0]
         self.assertEqual(differences(self.service.found_by_command_line(targets, 8), self.search(targets)), 0)
         first = len(self.service.front.take_calls()[1][2])
         self.search(targets[:1])  # by another page, whose keys are new; the table is in IndexedDB
         self.assertLess(len(self.service.front.take_calls()[1][2]), first - 10_000)
-        check_trace(self, self.service, self.search, vectors(60, seed=6)[0])
+        check_trace(self, self.service, self.search, vectors(TRACED, seed=6)[0])
 
 
 @unittest.skipIf(find_browser() is None or not all(map(shutil.which, ("npm", "nginx"))), "needs a browser, npm and nginx")
@@ -364,20 +365,20 @@ def measure(gallery, targets):
     service = Service(np.load(gallery))
     targets = np.load(targets)
     try:
-        found = service.found_by_node(targets[:200])
-        expected = service.found_by_command_line(targets[:200], 8)
+        found = service.found_by_node(targets[:TARGETS])
+        expected = service.found_by_command_line(targets[:TARGETS], 8)
         print(f"n {len(np.load(gallery))} d {targets.shape[1]} k 8; Node: {differences(expected, found)} of 1600 ranks differ")
         show("Node", found)
         with Browser(find_browser()) as browser:
-            answer = service.found_by_browser(browser, targets[:200])
+            answer = service.found_by_browser(browser, targets[:TARGETS])
             print(f"Chromium: {differences(expected, answer['results'])} of 1600 ranks differ, longest pause of the page "
                   f"{answer['pause']:.0f} ms")
             show("Chromium", answer["results"])
             for name, search in (("Node", service.found_by_node),
                                  ("Chromium", lambda t: service.found_by_browser(browser, t)["results"])):
                 test = unittest.TestCase()
-                check_trace(test, service, search, targets[:500])
-                print(f"{name}: {len(targets[:500])} targets, three kinds of answers: one trace")
+                check_trace(test, service, search, targets[:TRACED])
+                print(f"{name}: {TRACED} targets, three kinds of answers: one trace")
     finally:
         service.close()
 
