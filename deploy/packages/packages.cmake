@@ -114,6 +114,10 @@ set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA ${CMAKE_CURRENT_LIST_DIR}/python/p
 package(c libprivatemail-encrypted0 libs "private nearest-neighbour search: C library"
   "Exact private searches for programs that bring their own transport, with header
 and example; needs neither gRPC nor OpenSSL.")
-set(CPACK_DEBIAN_C_PACKAGE_GENERATE_SHLIBS ON)
+# CPack makes shlibs for all packages or none, and Python's modules are no libraries.
+file(WRITE ${generated}/shlibs
+  "libprivatemail_encrypted ${PROJECT_VERSION_MAJOR} libprivatemail-encrypted0 (>= ${PROJECT_VERSION})\n")
+file(WRITE ${generated}/triggers "activate-noawait ldconfig\n")
+set(CPACK_DEBIAN_C_PACKAGE_CONTROL_EXTRA ${generated}/shlibs ${generated}/triggers)
 set(CPACK_DEBIAN_C_PACKAGE_SUGGESTS "curl")
 include(CPack)
