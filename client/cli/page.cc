@@ -105,9 +105,10 @@ void AddPageCommand(CLI::App& app, Context& context) {
       "Serve a web page on this machine, for you alone, and open it: drop a picture, see the most "
       "similar ones, and what the server saw",
       &RunPage);
-  page->add_option("--collection", options->page.collection,
-                   "The collection to begin with; if absent the first that can be searched, those of "
-                   "pictures before others");
+  page->add_option(
+      "--collection", options->page.collection,
+      "The collection to begin with; if absent the first that can be searched, those of "
+      "pictures before others");
   page->add_option(
       "--pictures", options->page.pictures,
       "The gallery's pictures on this machine, to show matches and to search from them");

@@ -65,7 +65,8 @@ class Page {
   Page(const Context& context, PageOptions options, std::unique_ptr<SearchClient> client)
       : context_(context), options_(std::move(options)), client_(std::move(client)) {}
 
-  // Why this page cannot search the collection: "empty", "unready" or "model", which it lacks; or "".
+  // Why this page cannot search the collection: "empty", "unready" or "model", which it lacks; or
+  // "".
   std::string Obstacle(const v1::GetCollectionResponse& collection) const;
   Answer Collections() const;
   Answer Open(const std::string& name);

@@ -43,7 +43,8 @@ std::string Remedy(const ConnectionOptions& options, absl::string_view reason) {
     if (!dates.empty()) return dates;
     return absl::StrCat(
         "its certificate is not trusted: give the fingerprint that privatemaild printed (--trust, "
-        "PRIVATEMAIL_TRUST) or its authority's certificate (--ca); or it is not valid at this time: "
+        "PRIVATEMAIL_TRUST) or its authority's certificate (--ca); or it is not valid at this "
+        "time: "
         "set this machine's clock (",
         absl::FormatTime("%Y-%m-%d %H:%M UTC", absl::Now(), absl::UTCTimeZone()),
         ") if it is wrong, or have the certificate renewed");

@@ -37,7 +37,7 @@ class AlignmentTarget {
 
   const Matrix& points() const { return points_; }
 
-  // As the functions of these names.
+  // Equal the functions of these names with these points as target.
   absl::StatusOr<Similarity> KabschUmeyama(const MatrixView& source) const;
   double RelativeResidual(const Similarity& map, const MatrixView& source) const;
 

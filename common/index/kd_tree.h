@@ -27,7 +27,7 @@ class KdTree {
   // Some of this tree's rows (ascending) in the order of its leaves.
   std::vector<int64_t> LeafOrder(const std::vector<int64_t>& rows) const;
 
-  // As NearestRows among the tree's rows.
+  // Returns what NearestRows does among the tree's rows.
   std::vector<std::vector<Neighbor>> Search(const Matrix& queries, int64_t count,
                                             const std::vector<bool>* skipped) const;
 

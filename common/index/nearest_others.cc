@@ -24,13 +24,13 @@ bool IsApproximate(int64_t items, int64_t queries) {
   return items >= kLargeGallery && queries >= kManyQueries;
 }
 
-// As many as make the search for an item's list as long as that in the lists.
+// Returns the number of lists with which finding an item's list takes as long as searching lists.
 int64_t CountLists(int64_t queries) {
   return std::min(std::llround(std::sqrt(kProbed * queries)),
                   static_cast<long long>(queries / kQueriesOfList));
 }
 
-// For each of `count` values the places where `values` has it.
+// Returns for each of `count` values the places where `values` has it.
 std::vector<Rows> GroupRows(const std::vector<int64_t>& values, int64_t count) {
   std::vector<Rows> places(static_cast<size_t>(count));
   for (size_t at = 0; at < values.size(); ++at) {
@@ -78,7 +78,7 @@ class Searched {
     }
   }
 
-  // Without each query itself, or else the farthest item.
+  // Leaves out each query itself, or, where it was not found, the farthest item.
   std::vector<std::vector<int64_t>> Others(const Rows& queries) const {
     std::vector<std::vector<int64_t>> others;
     for (size_t query = 0; query < queries.size(); ++query) {

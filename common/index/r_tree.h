@@ -24,7 +24,7 @@ class RTree {
   RTree(const RTree&) = delete;
   RTree& operator=(const RTree&) = delete;
 
-  // As NearestRows.
+  // Returns what NearestRows does.
   std::vector<std::vector<Neighbor>> Search(const Matrix& queries, int64_t count,
                                             const std::vector<bool>* skipped) const;
 

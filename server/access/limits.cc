@@ -104,7 +104,8 @@ absl::Status RateLimiter::Take(const AccessKey& key, Clock::time_point now, absl
     return absl::OkStatus();
   }
   const double seconds = (1 - bucket.tokens) / bucket.rate;
-  // Two digits, from a hundredth of a second on without an exponent: queries of earlier calls may take hours to pay for.
+  // Two digits, from a hundredth of a second on without an exponent: queries of earlier calls may
+  // take hours to pay for.
   const double unit = std::pow(10, std::floor(std::log10(seconds)) - 1);
   if (wait != nullptr) *wait = absl::Seconds(seconds);
   return absl::ResourceExhaustedError(

@@ -44,8 +44,7 @@ struct CellContents {
 std::string WriteCellImage(const PublicParameters& parameters, const CellContents& contents);
 
 // The contents with empty payloads, safe to answer from. DATA_LOSS: damage, another version of the
-// form, or other parameters. Takes at most one and a half times the memory
-// that it returns; O(n).
+// form, or other parameters. Takes at most one and a half times the memory that it returns; O(n).
 absl::StatusOr<CellContents> ReadCellImage(const PublicParameters& parameters,
                                            absl::string_view image);
 

@@ -159,9 +159,9 @@ class Collection : public std::enable_shared_from_this<Collection> {
  private:
   // All of the following require mutex_.
   void SetItems(uint64_t items, uint64_t latest_version);
-  // In what was made of earlier items: a later one may have an item again.
+  // Hides items in what was made of earlier versions; a later one may have such an item again.
   void Hide(absl::Span<const DeletedItem> deleted);
-  // For what is being loaded from an earlier state of the store.
+  // Keeps deletions for what is being loaded from an earlier state of the store.
   void RecordDuringLoads(absl::Span<const DeletedItem> deleted);
   void FinishLoad();
 
@@ -177,7 +177,7 @@ class Collection : public std::enable_shared_from_this<Collection> {
   std::vector<DeletedItem> deletions_;  // during loads
   bool building_ = false;
   int64_t reserved_ = 0;
-  bool outdated_ = false;  // another daemon saved an embedding during the build
+  bool outdated_ = false;  // the build must not be installed: the store has a later embedding
 };
 
 // Approximate bytes of a collection's anchors and parameters.

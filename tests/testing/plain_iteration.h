@@ -1,5 +1,5 @@
-// One private iteration in plain loops over the features; of the labels it uses the production label
-// graph, which smlq_test.cc compares with a dense one: f = (F + Q) / 2 with
+// One private iteration in plain loops over the features; of the labels it uses the production
+// label graph, which smlq_test.cc compares with a dense one: f = (F + Q) / 2 with
 //   F_i = (alpha (L_Y Q)_i + sum_{j != i} w_ij q_j) / sum_{j != i} w_ij, w_ij = exp(-|x_i - x_j|^2
 //   / c)
 // (PRIVACY.md sections 1 and 4).

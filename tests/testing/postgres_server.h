@@ -28,7 +28,8 @@ class PostgresServer {
   void Start(const std::vector<std::string>& flags = {});
   // Kills the server and its sessions with SIGKILL and waits for their end.
   void Kill();
-  // Stops the server and its sessions, which then accept connections and never answer, until Resume.
+  // Stops the server and its sessions, which then accept connections and never answer, until
+  // Resume.
   void Suspend();
   void Resume();
 

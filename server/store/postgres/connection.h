@@ -73,9 +73,8 @@ inline constexpr absl::Duration kLockTimeout = absl::Seconds(30);
 //   UNAVAILABLE          "the store is unavailable: ...": the server cannot be reached, is starting
 //                        or stopping, has no connection left, or did not answer a statement within
 //                        a second of its cancellation
-//   CANCELLED            before a statement, also COMMIT, was sent: a write of a caller that is
-//   gone
-//                        never overwrites its later ones
+//   CANCELLED            before a statement, also COMMIT, was sent: a write of a caller that
+//                        is gone never overwrites its later ones
 //   DEADLINE_EXCEEDED    timeout of a statement or lock
 //   ABORTED              deadlock
 //   RESOURCE_EXHAUSTED   space, memory, limits

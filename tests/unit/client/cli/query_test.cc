@@ -96,7 +96,9 @@ TEST_F(QueryEncryptedTest, TextShowsMatchesAndGuarantee) {
     EXPECT_EQ(match["label"], 2);
     EXPECT_NE(output_.find(match["id"].get<std::string>()), std::string::npos) << output_;
   }
-  EXPECT_NE(output_.find("encrypted: the server learns nothing of the query (128-bit ring-LWE)"), std::string::npos) << output_;
+  EXPECT_NE(output_.find("encrypted: the server learns nothing of the query (128-bit ring-LWE)"),
+            std::string::npos)
+      << output_;
 }
 
 TEST_F(QueryEncryptedTest, ErrorsNameTheFlag) {
@@ -108,7 +110,8 @@ TEST_F(QueryEncryptedTest, ErrorsNameTheFlag) {
             "--private-iterations must be 1, but is 0");
   EXPECT_EQ(WithFlagName(FieldError("k", "1", "0"), query).message(), "-k must be 1, but is 0");
   EXPECT_EQ(WithFlagName(FieldError("budget", "left", "exhausted"), query).message(),
-            "budget must be left, but is exhausted; `privatemail budget set NAME --epsilon E --delta D` sets it");
+            "budget must be left, but is exhausted; `privatemail budget set NAME --epsilon E "
+            "--delta D` sets it");
   const absl::Status other = absl::InvalidArgumentError("k must be 1");
   EXPECT_EQ(WithFlagName(other, query), other);
 }

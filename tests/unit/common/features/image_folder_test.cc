@@ -36,9 +36,8 @@ TEST(ImageFolder, ListsSortedImagesAndSkipsOtherFiles) {
   EXPECT_THAT(Ids(listed->images), ElementsAre("loose.png", "onion/e.webp", "pear-like/d.jpeg",
                                                "pear/a.JPG", "pear/b.png"));
   EXPECT_EQ(listed->images[0].label, kNoClass);
-  EXPECT_THAT(Ids(listed->skipped),
-              ElementsAre(".git", "empty", "empty/readme.md", "onion/f.tiff", "pear/.hidden.png",
-                          "pear/more", "pear/notes.txt"));
+  EXPECT_THAT(Ids(listed->skipped), ElementsAre(".git", "empty", "empty/readme.md", "onion/f.tiff",
+                                                "pear/.hidden.png", "pear/more", "pear/notes.txt"));
   ImageFolder classes = *listed;
   ASSERT_THAT(RequireClasses(folder.path(), &classes), IsOk());
   EXPECT_EQ(classes.skipped.back().id, "loose.png");
