@@ -36,6 +36,18 @@ std::string EmbeddingOf(const PublishedCollection& published) {
   return absl::StrCat("the embedding of collection ", published.name);
 }
 
+absl::Status CheckCanBeSharded(const PublishedCollection& published) {
+  const PublicParameters& parameters = published.parameters;
+  if (!parameters.HasClasses() || parameters.settings.label_graph == LabelGraphKind::kBalanced) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "collection ", published.name,
+      " cannot be built by shards: only with the label graph that is balanced by class do the "
+      "embeddings of all shards have their classes at the same places; create it anew with that "
+      "graph, or serve it from daemons without the setting shard"));
+}
+
 absl::Status DeletedDuringBuild(absl::string_view name) {
   return absl::AbortedError(
       absl::StrCat("collection ", name, " was deleted while it was being built"));
@@ -66,7 +78,7 @@ absl::Status Catalog::Load() {
   });
   std::vector<CollectionPtr> built;
   for (StoredCollection& one : stored) {
-    absl::StatusOr<std::optional<Embedding>> embedding = store_->LoadEmbedding(one.parameters);
+    absl::StatusOr<std::optional<Embedding>> embedding = LoadEmbedding(one.parameters);
     if (absl::IsNotFound(embedding.status())) continue;  // another daemon has just deleted it
     if (absl::IsDataLoss(embedding.status())) {
       // A build can replace it, and the other collections are not affected.
@@ -91,6 +103,12 @@ absl::Status Catalog::Load() {
   for (const CollectionView& view : List()) LoadRows(view);
   QueueRemovals();
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<Embedding>> Catalog::LoadEmbedding(
+    const PublicParameters& parameters) const {
+  if (options().is_front) return std::optional<Embedding>();
+  return store_->LoadEmbedding(parameters);
 }
 
 CatalogOptions Catalog::options() const {
@@ -119,10 +137,11 @@ std::vector<CollectionView> Catalog::List() const {
 
 Catalog::CollectionPtr Catalog::Add(StoredCollection stored) {
   const std::string name = stored.name;
-  const auto collection =
-      std::make_shared<Collection>(std::move(stored), [this, name](int64_t bytes) {
-        return CheckMemory(absl::StrCat("the rows of collection ", name), bytes);
-      });
+  EncryptedCollection::MemoryCheck check = [this, name](int64_t bytes) {
+    return CheckMemory(absl::StrCat("the rows of collection ", name), bytes);
+  };
+  if (options().is_front) check = nullptr;
+  const auto collection = std::make_shared<Collection>(std::move(stored), std::move(check));
   CollectionPtr former = collection;  // destroyed after the lock is released: it is large
   const std::lock_guard<std::mutex> guard(mutex_);
   std::swap(collections_[name], former);
@@ -413,6 +432,7 @@ absl::StatusOr<CollectionView> Catalog::Build(absl::string_view name, const Step
   absl::StatusOr<CollectionView> found = Find(name);
   PM_RETURN_IF_ERROR(found.status());
   const CollectionPtr collection = CollectionView(*std::move(found)).collection;
+  if (store_->is_shard()) PM_RETURN_IF_ERROR(CheckCanBeSharded(*collection->view().published));
   PM_RETURN_IF_ERROR(collection->BeginBuild());
   bool outdated = false;
   // Also after an exception, such as std::bad_alloc.
@@ -530,8 +550,7 @@ absl::Status Catalog::AdoptChange(const CollectionState& state, const Collection
 
 absl::Status Catalog::AdoptEmbedding(const CollectionPtr& collection) {
   const CollectionView view = collection->view();
-  absl::StatusOr<std::optional<Embedding>> embedding =
-      store_->LoadEmbedding(view.published->parameters);
+  absl::StatusOr<std::optional<Embedding>> embedding = LoadEmbedding(view.published->parameters);
   if (absl::IsNotFound(embedding.status())) return absl::OkStatus();  // the next Refresh sees it
   PM_RETURN_IF_ERROR(embedding.status());
   if (!embedding->has_value()) return absl::OkStatus();

@@ -35,6 +35,8 @@ struct CatalogOptions {
   // Approximate maximum of CollectionView::resident_memory of all collections, and of the
   // evaluation keys of searchers, which make room for collections.
   int64_t resident_memory = std::numeric_limits<int64_t>::max();
+  // The daemon is a front: it loads no rows, embeddings or cells. Not reloadable.
+  bool is_front = false;
 };
 
 // Runs at most one build of a collection at a time, at low priority. Thread-safe.
@@ -76,6 +78,8 @@ class Catalog {
                            const std::string& caller) const;
 
   // As in Store.
+  bool is_shard() const { return store_->is_shard(); }
+  bool is_front() const { return options().is_front; }
   bool read_only() const { return store_->read_only(); }
   absl::Status TryWritable() { return store_->TryWritable(); }
 
@@ -147,6 +151,7 @@ class Catalog {
   Catalog(std::unique_ptr<Store> store, std::string directory, Warn warn);
 
   CatalogOptions options() const;
+  absl::StatusOr<std::optional<Embedding>> LoadEmbedding(const PublicParameters& parameters) const;
   CollectionPtr Add(StoredCollection collection);
   // Loads all collections with their embeddings and schedules background jobs.
   absl::Status Load();

@@ -114,7 +114,7 @@ Collection::Collection(StoredCollection stored, EncryptedCollection::MemoryCheck
   view_.items = stored.items;
   view_.latest_version = stored.latest_version;
   view_.published = Publish(std::move(stored));
-  if (!view_.published->parameters.with_encrypted) return;
+  if (!view_.published->parameters.with_encrypted || check == nullptr) return;
   view_.encrypted = std::make_shared<EncryptedCollection>(std::move(check));
 }
 

@@ -81,7 +81,7 @@ struct CollectionView {
 // deletions, and hides those items in the result, which may still contain them.
 class Collection : public std::enable_shared_from_this<Collection> {
  public:
-  // check: of the memory of encrypted rows.
+  // check: of the memory of encrypted rows; null: they are not held here.
   Collection(StoredCollection stored, EncryptedCollection::MemoryCheck check);
 
   CollectionView view() const;

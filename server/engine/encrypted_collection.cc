@@ -40,6 +40,7 @@ struct EncryptedCollection::Reading {
 absl::StatusOr<std::unique_ptr<EncryptedCollection::Reading>> EncryptedCollection::Reading::OfAll(
     Store& store, const PublicParameters& parameters, Admit admit) {
   auto reading = std::make_unique<Reading>();
+  if (store.is_shard()) reading->writer.PadBlocks();
   PM_ASSIGN_OR_RETURN(const bool same, reading->ReadMore(store, parameters, admit));
   if (!same) return absl::InternalError("a new reading is of no other collection");
   return reading;
@@ -49,15 +50,18 @@ absl::StatusOr<bool> EncryptedCollection::Reading::ReadMore(Store& store,
                                                             const PublicParameters& parameters,
                                                             Admit admit) {
   PM_ASSIGN_OR_RETURN(std::optional<ItemChanges> changes, Apply(store, parameters, version, admit));
-  if (changes.has_value() && static_cast<int64_t>(changes->items) != writer.items()) {
+  const auto items = [this](const ItemChanges& read) {
+    return read.items.has_value() ? static_cast<int64_t>(*read.items) : writer.items();
+  };
+  if (changes.has_value() && items(*changes) != writer.items()) {
     // Tombstones had been pruned, so that deleted items are still here.
     writer.BeginReload();
     PM_ASSIGN_OR_RETURN(changes, Apply(store, parameters, 0, admit));
     writer.EndReload();
   }
   if (!changes.has_value()) return false;
-  if (static_cast<int64_t>(changes->items) != writer.items()) {
-    return absl::DataLossError(absl::StrCat("the store must have the ", changes->items,
+  if (items(*changes) != writer.items()) {
+    return absl::DataLossError(absl::StrCat("the store must have the ", items(*changes),
                                             " items of its count, but has ", writer.items()));
   }
   version = changes->latest_version;
@@ -77,8 +81,9 @@ absl::StatusOr<std::optional<ItemChanges>> EncryptedCollection::Reading::Apply(
           collection = changes.collection;
           dimensions = parameters.feature_dim;
           // So that what cannot fit is refused before it is read.
-          const int64_t added = static_cast<int64_t>(changes.items) - writer.items();
-          if (after == 0 && added > 0) {
+          const int64_t added =
+              after == 0 ? static_cast<int64_t>(*changes.items) - writer.items() : 0;
+          if (added > 0) {
             PM_RETURN_IF_ERROR(
                 admit(writer.memory(), MinEncryptedMemory(added, parameters.feature_dim)));
           }

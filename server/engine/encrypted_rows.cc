@@ -188,7 +188,8 @@ void EncryptedRowsWriter::Freeze(size_t block) {
   Slot& slot = slots_[block];
   if (slot.draft == nullptr) return;
   Draft& draft = *slot.draft;
-  const size_t count = std::min<size_t>(kRowsOfBlock, rows_ - block * kRowsOfBlock);
+  const size_t count =
+      pads_ ? kRowsOfBlock : std::min<size_t>(kRowsOfBlock, rows_ - block * kRowsOfBlock);
   slot.block = std::make_shared<const EncryptedBlock>(std::move(draft.values), dimensions_,
                                                       absl::MakeConstSpan(draft.rows).first(count));
   slot.draft = nullptr;
@@ -207,7 +208,7 @@ void EncryptedRowsWriter::Clear(uint32_t row) {
 void EncryptedRowsWriter::DropEmptyEnd() {
   while (rows_ > 0 && IdOf(rows_ - 1).empty()) --rows_;
   slots_.resize((rows_ + kRowsOfBlock - 1) / kRowsOfBlock);
-  if (slots_.empty() || slots_.back().draft != nullptr) return;
+  if (slots_.empty() || slots_.back().draft != nullptr || pads_) return;
   if (slots_.back().block->size() != PlaceOf(rows_ - 1) + 1) DraftOf(slots_.size() - 1);
 }
 
@@ -238,11 +239,16 @@ std::shared_ptr<const EncryptedRows> EncryptedRowsWriter::Publish(int64_t collec
     Freeze(block);
     rows->blocks.push_back(slots_[block].block);
   }
+  if (rows->blocks != published_) {
+    published_ = rows->blocks;
+    changed_version_ = items_version;
+  }
+  rows->changed_version = changed_version_;
   rows->dimensions = dimensions_;
   rows->collection = collection;
   rows->items_version = items_version;
   rows->items = items();
-  rows->rows = rows_;
+  rows->rows = pads_ ? std::ssize(slots_) * kRowsOfBlock : rows_;
   rows->memory = memory();
   return rows;
 }

@@ -79,9 +79,10 @@ class EncryptedBlock {
 // All rows of a collection at one moment. Server side; holds nothing of searchers. Immutable:
 // versions share the blocks that did not change.
 struct EncryptedRows {
-  int64_t dimensions = 0;      // 0: no item ever came
-  int64_t collection = 0;      // its key in the store
-  uint64_t items_version = 0;  // of the collection
+  int64_t dimensions = 0;        // 0: no item ever came
+  int64_t collection = 0;        // its key in the store
+  uint64_t items_version = 0;    // of the collection
+  uint64_t changed_version = 0;  // from it to items_version the rows are the same
   int64_t items = 0;
   int64_t rows = 0;  // of all blocks, empty ones included; each block but the last one is full
   std::vector<std::shared_ptr<const EncryptedBlock>> blocks;
@@ -109,6 +110,10 @@ class EncryptedRowsWriter {
   void Put(const Item& item);
   // False: there is no such item.
   bool Erase(absl::string_view id);
+
+  // From now on the last block has kDegree rows, too, empty ones at its end, so that the blocks of
+  // other shards can follow.
+  void PadBlocks() { pads_ = true; }
 
   // Until EndReload items are recorded that are put; EndReload erases all others.
   void BeginReload();
@@ -167,6 +172,9 @@ class EncryptedRowsWriter {
   absl::flat_hash_set<uint32_t, HashId, EqualIds> index_;
   // Perhaps empty rows; some may have been taken or dropped since.
   std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> empty_;
+  bool pads_ = false;
+  std::vector<std::shared_ptr<const EncryptedBlock>> published_;  // the last version's blocks
+  uint64_t changed_version_ = 0;                                  // since which it has them
   bool reloading_ = false;
   std::vector<bool> seen_;  // rows that were put since BeginReload
 };

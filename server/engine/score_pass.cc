@@ -122,9 +122,10 @@ void ScorePass::MoveToEnd(const std::vector<Part>& served) {
 }
 
 std::vector<ScorePass::Part> ScorePass::Choose(Calls* calls) const {
-  const Rows now = current_();
+  const Rows current = current_();
   for (const auto& call : *calls) {
     if (call->taken > 0) continue;
+    const Rows& now = call->request.rows == nullptr ? current : call->request.rows;
     const int64_t dimensions = call->request.queries.front()->dimensions;
     if (now != nullptr && dimensions == now->dimensions) {
       call->answer.rows = now;

@@ -38,6 +38,7 @@ class ScorePass {
     std::string caller;  // who shares the passes; the id of an access key
     std::shared_ptr<const lattice::EvaluationKeys> keys;
     std::vector<std::shared_ptr<const lattice::Query>> queries;  // at least one, all of keys' delta
+    Rows rows = nullptr;  // null: those of the moment when a pass takes the first query
   };
   struct Answer {
     Rows rows;

@@ -502,9 +502,16 @@ absl::Status SqlStore::ReadItems(SqlSession* session, const CollectionRow& colle
 }
 
 absl::Status SqlStore::ReadGallery(const PublicParameters& parameters, GalleryVisitor visit) {
-  PM_ASSIGN_OR_RETURN(const auto begun, BeginWith(parameters.collection_uuid, Lock::kRead));
-  return ReadItems(begun.session.get(), begun.collection, 0, begun.collection.items,
-                   parameters.feature_dim, visit);
+  PM_ASSIGN_OR_RETURN(auto begun, BeginWith(parameters.collection_uuid, Lock::kRead));
+  auto& [session, collection] = begun;
+  PM_ASSIGN_OR_RETURN(collection.items, ExactItems(session.get(), collection));
+  return ReadItems(session.get(), collection, 0, collection.items, parameters.feature_dim, visit);
+}
+
+absl::StatusOr<int64_t> SqlStore::ExactItems(SqlSession* session,
+                                             const CollectionRow& collection) const {
+  if (!is_shard()) return collection.items;
+  return session->QueryInt("SELECT count(*) FROM items WHERE collection = $1", {collection.key});
 }
 
 absl::Status SqlStore::ReadChanges(const PublicParameters& parameters, uint64_t after,
@@ -514,9 +521,12 @@ absl::Status SqlStore::ReadChanges(const PublicParameters& parameters, uint64_t 
   PM_RETURN_IF_ERROR(FollowIndexes(session.get()));
   ItemChanges changes;
   changes.collection = collection.key;
-  changes.items = static_cast<uint64_t>(collection.items);
   changes.latest_version = static_cast<uint64_t>(collection.latest_version);
   auto last = static_cast<int64_t>(after);
+  if (!is_shard() || after == 0 || last + kKeptTombstones < collection.latest_version) {
+    PM_ASSIGN_OR_RETURN(const int64_t items, ExactItems(session.get(), collection));
+    changes.items = static_cast<uint64_t>(items);
+  }
   if (after > 0) {
     PM_RETURN_IF_ERROR(session->Query(
         "SELECT DISTINCT id FROM deletions d WHERE collection = $1 AND version > $2 AND NOT "
@@ -591,8 +601,9 @@ absl::StatusOr<uint64_t> SqlStore::SaveRows(
     PM_RETURN_IF_ERROR(DeleteRows(session.get(), kEmbeddedItems, former.key));
   }
   PM_RETURN_IF_ERROR(DeleteCells(session.get(), collection.key));
-  PM_RETURN_IF_ERROR(session->Run("DELETE FROM deletions WHERE collection = $1 AND version <= $2",
-                                  {collection.key, items_version}));
+  PM_RETURN_IF_ERROR(session->Run(
+      absl::StrCat("DELETE FROM deletions WHERE collection = $1 AND version <= $2", PruneClause()),
+      {collection.key, items_version}));
   const Matrix& anchors = embedding.anchor_coordinates;
   PM_RETURN_IF_ERROR(session->Run(
       "INSERT INTO embeddings (collection, key, version, items_version, objective, "

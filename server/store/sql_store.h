@@ -178,6 +178,8 @@ class SqlStore : public Store {
   virtual absl::StatusOr<int64_t> NewKey(SqlSession* session) = 0;
   virtual absl::Status WriteEmbeddedItems(SqlSession* session, int64_t key,
                                           const Embedding& embedding) = 0;
+  // The end of the condition of tombstones that an embedding makes superfluous.
+  virtual const char* PruneClause() const { return ""; }
   // Makes the rest of the transaction read in the order of an index.
   virtual absl::Status FollowIndexes(SqlSession* /*session*/) { return absl::OkStatus(); }
   // Notifies other daemons of a change when the session commits.
@@ -214,6 +216,8 @@ class SqlStore : public Store {
   // total. Seeking takes O(first).
   absl::Status ReadItems(SqlSession* session, const CollectionRow& collection, int64_t first,
                          int64_t count, int64_t feature_dim, GalleryVisitor visit);
+  // The items of the collection or, exactly, of the shard.
+  absl::StatusOr<int64_t> ExactItems(SqlSession* session, const CollectionRow& collection) const;
   // Deletes all rows of a key, in statements that each end within their time.
   static absl::Status DeleteRows(SqlSession* session, const LargeTable& table, int64_t key);
   static absl::Status DeleteCells(SqlSession* session, int64_t collection);

@@ -47,6 +47,10 @@ class Store {
   // Ends that state if there is space now; otherwise the reason. OK: writes are taken.
   virtual absl::Status TryWritable() { return absl::OkStatus(); }
 
+  // Whether this has a part of the items only (Shard). Then it writes none, its embeddings and
+  // cells are its own, and counts of items outside of ReadGallery and ReadChanges are estimates.
+  virtual bool is_shard() const { return false; }
+
   // By name. Checks the anchors against their digest.
   virtual absl::StatusOr<std::vector<StoredCollection>> LoadCollections() = 0;
   // NOT_FOUND.

@@ -61,6 +61,13 @@ struct DeleteResult {
   uint64_t latest_version = 0;                  // of the collection, after the batch
 };
 
+// Part `number`, from 1, of `of` equal ranges of the partitions of every collection's items; of 1:
+// all items.
+struct Shard {
+  int64_t number = 1;
+  int64_t of = 1;
+};
+
 // A stored collection without its items.
 struct StoredCollection {
   std::string name;
@@ -125,8 +132,9 @@ struct DeletedItem {
 
 // Changes of a collection's items after a version, as one reading of the store finds them.
 struct ItemChanges {
-  int64_t collection = 0;            // key of the collection (CollectionState)
-  uint64_t items = 0;                // of the collection
+  int64_t collection = 0;  // key of the collection (CollectionState)
+  // Of the collection, or of the shard; a shard counts them only if tombstones may be missing.
+  std::optional<uint64_t> items;
   uint64_t latest_version = 0;       // of the collection
   std::vector<std::string> deleted;  // since, and not inserted again; in any order
 };

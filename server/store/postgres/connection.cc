@@ -235,7 +235,7 @@ absl::Status Connection::Prepare() {
                      ", this program needs 15 or later")));
   }
   PM_RETURN_IF_ERROR(Execute(absl::StrCat(
-      "SET search_path = privatemail; SET client_connection_check_interval = ",
+      "SET search_path = ", info_->search_path, "; SET client_connection_check_interval = ",
       // Also ends statements that this side has given up, which would keep their session.
       absl::ToInt64Milliseconds(kGrace),
       "; SET statement_timeout = ", absl::ToInt64Milliseconds(kStatementTimeout),

@@ -34,6 +34,8 @@ class ConnectionInfo {
 
   const std::vector<std::pair<std::string, std::string>>& options() const { return options_; }
 
+  std::string search_path = "privatemail";  // of every session
+
  private:
   std::vector<std::pair<std::string, std::string>> options_;  // keyword and value
   std::vector<std::string> secrets_;

@@ -20,10 +20,11 @@ namespace {
 //   independent of the database's encoding.
 // - Keys: from sequences, never reused: no row passes from a deleted collection to a new one.
 // - items.inserted, items.version: the versions of an item's insertion and of its last change.
+// - items: partitions items_0 to items_15 (kPartitions), which shards divide among themselves.
 // - deletions: tombstones until an embedding without the items is saved.
 // - cells: of an embedding, whose key they name. Their keys are of the same sequence. Parts are
 //   large and hard to compress.
-constexpr int64_t kPostgresSchemaVersion = 1;
+constexpr int64_t kPostgresSchemaVersion = 2;
 constexpr char kPostgresSchema[] = R"sql(
   CREATE TABLE collections (
     key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -35,17 +36,6 @@ constexpr char kPostgresSchema[] = R"sql(
     items bigint NOT NULL DEFAULT 0,
     latest_version bigint NOT NULL DEFAULT 0
   );
-  CREATE TABLE items (
-    collection bigint NOT NULL,
-    id bytea NOT NULL,
-    label integer NOT NULL,
-    features bytea NOT NULL,
-    payload bytea NOT NULL,
-    inserted bigint NOT NULL,
-    version bigint NOT NULL,
-    PRIMARY KEY (collection, id)
-  );
-  CREATE INDEX items_by_version ON items (collection, version);
   CREATE TABLE deletions (
     collection bigint NOT NULL,
     version bigint NOT NULL,
@@ -86,12 +76,85 @@ constexpr char kPostgresSchema[] = R"sql(
   ALTER TABLE cell_parts ALTER COLUMN bytes SET STORAGE EXTERNAL;
 )sql";
 
+constexpr char kItemsTable[] = R"sql(
+  CREATE TABLE items (
+    collection bigint NOT NULL,
+    id bytea NOT NULL,
+    label integer NOT NULL,
+    features bytea NOT NULL,
+    payload bytea NOT NULL,
+    inserted bigint NOT NULL,
+    version bigint NOT NULL,
+    PRIMARY KEY (collection, id)
+  ) PARTITION BY HASH (collection, id);
+  CREATE INDEX items_by_version ON items (collection, version);
+)sql";
+
 // The advisory lock: "pmail" in ASCII.
 constexpr int64_t kSchemaLock = 0x706d61696c;
 
-// Creates the tables in one transaction, under an advisory lock, unless they are there.
+absl::Status CreateItems(postgres::Transaction* transaction) {
+  std::string sql = kItemsTable;
+  for (int64_t i = 0; i < kPartitions; ++i) {
+    absl::StrAppend(&sql, "CREATE TABLE items_", i, " PARTITION OF items FOR VALUES WITH (MODULUS ",
+                    kPartitions, ", REMAINDER ", i, ");");
+  }
+  return transaction->Execute(sql);
+}
+
+// Copies the items of version 1, whose table had no partitions, in statements that each end within
+// their time.
+absl::Status PartitionItems(postgres::Transaction* transaction) {
+  PM_RETURN_IF_ERROR(
+      transaction->Execute("ALTER TABLE items RENAME TO former_items;"
+                           "ALTER INDEX items_pkey RENAME TO former_items_pkey;"
+                           "ALTER INDEX items_by_version RENAME TO former_items_by_version"));
+  PM_RETURN_IF_ERROR(CreateItems(transaction));
+  std::vector<int64_t> collections;
+  PM_RETURN_IF_ERROR(transaction->SqlSession::Query(
+      "SELECT key FROM collections", {},
+      [&](const SqlRow& row) { collections.push_back(row.Int(0)); }));
+  for (const int64_t collection : collections) {
+    for (int64_t copied = -1; copied != 0;) {
+      PM_ASSIGN_OR_RETURN(
+          copied, transaction->QueryInt(
+                      "WITH copied AS (INSERT INTO items SELECT * FROM former_items WHERE "
+                      "collection = $1 AND version > $2 ORDER BY version LIMIT $3 RETURNING "
+                      "version) SELECT max(version) FROM copied",
+                      {collection, copied, kDeletedRows}));
+    }
+  }
+  return transaction->Execute("DROP TABLE former_items; UPDATE schema_version SET version = 2");
+}
+
+// The name of a shard's schema.
+std::string SchemaOf(const Shard& shard) {
+  return absl::StrCat("privatemail_shard_", shard.number, "_of_", shard.of);
+}
+
+std::string ShardSchema(const Shard& shard) {
+  const std::string schema = SchemaOf(shard);
+  const int64_t first = (shard.number - 1) * kPartitions / shard.of;
+  const int64_t end = shard.number * kPartitions / shard.of;
+  std::string sql = absl::StrCat(
+      "CREATE SCHEMA ", schema, "; CREATE VIEW ", schema,
+      ".collections AS SELECT key, uuid, name, parameters, anchor_features, anchor_labels, "
+      "(items * ",
+      end - first, " + ", kPartitions - 1, ") / ", kPartitions,
+      " AS items, latest_version FROM privatemail.collections; CREATE VIEW ", schema, ".items AS ");
+  for (int64_t i = first; i < end; ++i) {
+    absl::StrAppend(&sql, i == first ? "" : " UNION ALL ", "SELECT * FROM privatemail.items_", i);
+  }
+  for (const char* table : {"embeddings", "embedded_items", "cells", "cell_parts"}) {
+    absl::StrAppend(&sql, "; CREATE TABLE ", schema, ".", table, " (LIKE privatemail.", table,
+                    " INCLUDING ALL)");
+  }
+  return sql;
+}
+
+// Creates the tables in one transaction, under an advisory lock, or brings them to this version.
 // FAILED_PRECONDITION: a newer program has used the database.
-absl::Status PreparePostgresSchema(postgres::Pool* pool) {
+absl::Status PreparePostgresSchema(postgres::Pool* pool, const Shard& shard) {
   PM_ASSIGN_OR_RETURN(const auto transaction, postgres::Transaction::Begin(pool, /*writes=*/true));
   // Released at the end of the transaction.
   PM_RETURN_IF_ERROR(transaction->Run("SELECT pg_advisory_xact_lock($1)", {kSchemaLock}));
@@ -108,8 +171,19 @@ absl::Status PreparePostgresSchema(postgres::Pool* pool) {
   }
   if (version == 0) {
     PM_RETURN_IF_ERROR(transaction->Execute(kPostgresSchema));
+    PM_RETURN_IF_ERROR(CreateItems(transaction.get()));
     PM_RETURN_IF_ERROR(transaction->Run("INSERT INTO schema_version (version) VALUES ($1)",
                                         {kPostgresSchemaVersion}));
+  } else if (version == 1) {
+    PM_RETURN_IF_ERROR(PartitionItems(transaction.get()));
+  }
+  if (shard.of > 1) {
+    const std::string schema = SchemaOf(shard);
+    PM_ASSIGN_OR_RETURN(
+        const int64_t exists,
+        transaction->QueryInt("SELECT count(*) FROM pg_namespace WHERE nspname = $1",
+                              {SqlText{schema}}));
+    if (exists == 0) PM_RETURN_IF_ERROR(transaction->Execute(ShardSchema(shard)));
   }
   return transaction->Commit();
 }
@@ -128,10 +202,16 @@ absl::StatusOr<int64_t> CopyEmbeddedItems(SqlSession* session, absl::string_view
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<PostgresStore>> PostgresStore::Open(
-    const std::string& conninfo, const postgres::PoolOptions& options) {
+    const std::string& conninfo, const postgres::PoolOptions& options, const Shard& shard) {
   PM_ASSIGN_OR_RETURN(postgres::ConnectionInfo info, postgres::ConnectionInfo::Parse(conninfo));
-  auto store = std::unique_ptr<PostgresStore>(new PostgresStore(std::move(info), options));
-  PM_RETURN_IF_ERROR(PreparePostgresSchema(&store->pool_));
+  {
+    postgres::Pool whole(info, {.size = 1});
+    PM_RETURN_IF_ERROR(PreparePostgresSchema(&whole, shard));
+  }
+  if (shard.of > 1) info.search_path = absl::StrCat(SchemaOf(shard), ", ", info.search_path);
+  auto store =
+      std::unique_ptr<PostgresStore>(new PostgresStore(std::move(info), options, shard.of > 1));
+  if (shard.of > 1) PM_RETURN_IF_ERROR(store->DeleteFormerEmbeddings());
   return store;
 }
 
@@ -244,17 +324,32 @@ absl::Status PostgresStore::ImportParts(const StoredCollection& collection, Gall
 absl::StatusOr<uint64_t> PostgresStore::Delete(absl::string_view uuid) {
   PM_ASSIGN_OR_RETURN(const auto begun, BeginWith(uuid, Lock::kDelete));
   const auto& [session, collection] = begun;
-  PM_ASSIGN_OR_RETURN(const EmbeddingRow embedding, FindEmbedding(session.get(), collection.key));
   PM_RETURN_IF_ERROR(DeleteRows(session.get(), kItems, collection.key));
   PM_RETURN_IF_ERROR(DeleteRows(session.get(), kDeletions, collection.key));
-  PM_RETURN_IF_ERROR(DeleteRows(session.get(), kEmbeddedItems, embedding.key));
-  PM_RETURN_IF_ERROR(DeleteCells(session.get(), collection.key));
-  PM_RETURN_IF_ERROR(
-      session->Run("DELETE FROM embeddings WHERE collection = $1", {collection.key}));
+  PM_RETURN_IF_ERROR(DeleteEmbedding(session.get(), collection.key));
   PM_RETURN_IF_ERROR(session->Run("DELETE FROM collections WHERE key = $1", {collection.key}));
   PM_RETURN_IF_ERROR(Notify(session.get(), uuid));
   PM_RETURN_IF_ERROR(session->Commit());
   return static_cast<uint64_t>(collection.items);
+}
+
+absl::Status PostgresStore::DeleteEmbedding(SqlSession* session, int64_t collection) {
+  PM_ASSIGN_OR_RETURN(const EmbeddingRow embedding, FindEmbedding(session, collection));
+  PM_RETURN_IF_ERROR(DeleteRows(session, kEmbeddedItems, embedding.key));
+  PM_RETURN_IF_ERROR(DeleteCells(session, collection));
+  return session->Run("DELETE FROM embeddings WHERE collection = $1", {collection});
+}
+
+absl::Status PostgresStore::DeleteFormerEmbeddings() {
+  PM_ASSIGN_OR_RETURN(const auto session, Begin(/*writes=*/true));
+  std::vector<int64_t> former;
+  PM_RETURN_IF_ERROR(session->Query(
+      "SELECT collection FROM embeddings WHERE collection NOT IN (SELECT key FROM collections)", {},
+      [&](const SqlRow& row) { former.push_back(row.Int(0)); }));
+  for (const int64_t collection : former) {
+    PM_RETURN_IF_ERROR(DeleteEmbedding(session.get(), collection));
+  }
+  return session->Commit();
 }
 
 // A lock of a session of its own: it ends with the daemon, too.
@@ -262,9 +357,11 @@ absl::StatusOr<std::shared_ptr<const void>> PostgresStore::ClaimCells(
     const PublicParameters& parameters) {
   PM_ASSIGN_OR_RETURN(std::shared_ptr<postgres::Connection> session,
                       postgres::Connection::Open(pool_.info()));
-  PM_ASSIGN_OR_RETURN(const postgres::Result locked,
-                      session->Query("SELECT pg_try_advisory_lock(hashtextextended($1, 0))::int",
-                                     {SqlText{parameters.collection_uuid}}));
+  PM_ASSIGN_OR_RETURN(
+      const postgres::Result locked,
+      session->Query("SELECT pg_try_advisory_lock(hashtextextended($1, 0))::int",
+                     {SqlText{absl::StrCat(parameters.collection_uuid,
+                                           is_shard_ ? pool_.info().search_path : "")}}));
   if (locked.Int(0) == 1) return session;
   return std::shared_ptr<const void>();
 }

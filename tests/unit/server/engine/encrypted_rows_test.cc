@@ -186,6 +186,27 @@ TEST_F(EncryptedRowsTest, EmptyRowsAtTheEndAreDropped) {
   EXPECT_EQ(Publish()->blocks.size(), 0u);
 }
 
+TEST_F(EncryptedRowsTest, BlocksOfShardsAreFull) {
+  writer_.PadBlocks();
+  EXPECT_EQ(Publish()->blocks.size(), 0u);
+  PutMany(0, kRowsOfBlock + 3);
+  const Rows rows = Publish();
+  EXPECT_EQ(rows->rows, 2 * kRowsOfBlock);
+  EXPECT_EQ(rows->blocks[1]->size(), static_cast<size_t>(kRowsOfBlock));
+  EXPECT_EQ(rows->changed_version, rows->items_version);
+  Put(model_["item-7"]);  // an equal one; other shards may have changed
+  const Rows same = Publish();
+  EXPECT_EQ(same->changed_version, rows->items_version);
+  EXPECT_EQ(same->items_version, rows->items_version + 1);
+  Erase(absl::StrCat("item-", kRowsOfBlock + 1));
+  Put("next");
+  EXPECT_EQ(Publish()->changed_version, same->items_version + 1);
+  EXPECT_EQ(places_["next"], kRowsOfBlock + 1);
+  for (int i = kRowsOfBlock; i < kRowsOfBlock + 3; ++i) writer_.Erase(absl::StrCat("item-", i));
+  writer_.Erase("next");
+  EXPECT_EQ(writer_.Publish(1, 9)->rows, kRowsOfBlock);
+}
+
 TEST_F(EncryptedRowsTest, ManyEmptyRowsAreCompacted) {
   PutMany(0, 4 * kRowsOfBlock);
   Publish();

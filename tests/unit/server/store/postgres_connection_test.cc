@@ -16,9 +16,9 @@ TEST(PostgresSchema, NewerVersionIsRefused) {
   const std::string conninfo = SharedPostgres().NewDatabase();
   ASSERT_THAT(PostgresStore::Open(conninfo), IsOk());
   EXPECT_THAT(PostgresStore::Open(conninfo), IsOk());
-  PostgresServer::Ask(conninfo, "UPDATE privatemail.schema_version SET version = 2");
+  PostgresServer::Ask(conninfo, "UPDATE privatemail.schema_version SET version = 3");
   EXPECT_THAT(PostgresStore::Open(conninfo),
-              FailsWith(kFailedPrecondition, "has version 2, this program knows versions up to 1"));
+              FailsWith(kFailedPrecondition, "has version 3, this program knows versions up to 2"));
 }
 
 TEST(PostgresSchema, ConcurrentStartsCreateItOnce) {

@@ -2,6 +2,7 @@
 #include "server/store/postgres/postgres_store.h"
 
 #include <atomic>
+#include <set>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +15,7 @@
 namespace privatemail::testing {
 namespace {
 
+using ::testing::Not;
 using ::testing::SizeIs;
 
 class TwoDaemons : public ::testing::Test {
@@ -86,7 +88,10 @@ TEST_F(TwoDaemons, WrongCountInRangeReturnsDataLoss) {
 // parts would fetch more than four times as many.
 TEST_F(TwoDaemons, GalleryWithoutStatisticsIsReadOnce) {
   constexpr int kItems = 40000;
-  PostgresServer::Ask(conninfo_, "ALTER TABLE privatemail.items SET (autovacuum_enabled = off)");
+  for (int i = 0; i < 16; ++i) {
+    PostgresServer::Ask(conninfo_, absl::StrCat("ALTER TABLE privatemail.items_", i,
+                                                " SET (autovacuum_enabled = off)"));
+  }
   ASSERT_THAT(Import(one_.get(), fruit_, ManyItems(kItems)), IsOk());
   const auto ignore = [](int64_t, Gallery) { return absl::OkStatus(); };
   ASSERT_THAT((*PostgresStore::Open(conninfo_))->ReadGallery(fruit_.parameters, ignore), IsOk());
@@ -94,7 +99,8 @@ TEST_F(TwoDaemons, GalleryWithoutStatisticsIsReadOnce) {
   int fetched = 0;
   EXPECT_TRUE(WaitUntil([&] {
     fetched = std::stoi(PostgresServer::Ask(
-        conninfo_, "SELECT idx_tup_fetch FROM pg_stat_all_tables WHERE relname = 'items'"));
+        conninfo_,
+        "SELECT sum(idx_tup_fetch) FROM pg_stat_all_tables WHERE relname LIKE 'items\\_%'"));
     return fetched > 30000;
   }));
   EXPECT_LE(fetched, 2 * kItems);
@@ -253,6 +259,87 @@ TEST_F(TwoDaemons, FailedWatchCallbackIsRetriedAndReportedOnce) {
   absl::SleepFor(absl::Milliseconds(1200));  // retries are a second apart
   EXPECT_EQ(calls, 3);
   EXPECT_EQ(reports, 2) << "the failure and its end";
+}
+
+TEST_F(TwoDaemons, ShardsDivideItemsAndHaveTheirOwnEmbeddings) {
+  constexpr int kItems = 300;
+  constexpr int kShards = 3;
+  ASSERT_THAT(Import(one_.get(), fruit_, ManyItems(kItems)), IsOk());
+  std::set<std::string> all;
+  std::vector<std::unique_ptr<PostgresStore>> shards;
+  for (int i = 1; i <= kShards; ++i) {
+    shards.push_back(*PostgresStore::Open(conninfo_, {}, {i, kShards}));
+    const Gallery part = *shards.back()->LoadGallery(fruit_.parameters);
+    EXPECT_GT(part.ids.size(), kItems / kShards / 2u);
+    all.insert(part.ids.begin(), part.ids.end());
+    EXPECT_EQ(part.version, static_cast<uint64_t>(kItems));
+    const uint64_t estimate = shards.back()->ListStates()->front().items;
+    EXPECT_NEAR(estimate, kItems / kShards, kItems / 16 + 1);
+    uint64_t read = 0;
+    ASSERT_THAT(
+        shards.back()->ReadChanges(fruit_.parameters, 0,
+                                   [&](const ItemChanges& changes, std::vector<Item> items) {
+                                     EXPECT_EQ(changes.items, part.ids.size());
+                                     read += items.size();
+                                     return absl::OkStatus();
+                                   }),
+        IsOk());
+    EXPECT_EQ(read, part.ids.size());
+    Embedding embedding = SomeEmbedding(i);
+    embedding.items_version = kItems;
+    EXPECT_EQ(*shards.back()->SaveEmbedding(fruit_.parameters, embedding), 1u);
+  }
+  EXPECT_EQ(all.size(), static_cast<size_t>(kItems));
+  EXPECT_FALSE(one_->LoadEmbedding(fruit_.parameters)->has_value());
+  // Another shard may still need what this one's embedding does not.
+  ASSERT_THAT(one_->DeleteItems(fruit_.parameters, {"000001"}), IsOk());
+  Embedding later = SomeEmbedding(2);
+  later.items_version = kItems + 1;
+  ASSERT_THAT(shards[0]->SaveEmbedding(fruit_.parameters, later), IsOk());
+  EXPECT_EQ(shards[0]->LoadEmbedding(fruit_.parameters)->value().ids.size(), 2u);
+  const Embedding other = shards[2]->LoadEmbedding(fruit_.parameters)->value();
+  EXPECT_EQ(other.ids.size(), 3u);
+  ASSERT_THAT(other.deleted, SizeIs(1));
+  EXPECT_EQ(other.deleted[0].id, "000001");
+  EXPECT_THAT(shards[0]->Upsert(fruit_.parameters, MakeItems(1, 5)), Not(IsOk()));
+  // The next start of a shard removes its embeddings of deleted collections.
+  ASSERT_THAT(one_->Delete(fruit_.parameters.collection_uuid), IsOk());
+  EXPECT_TRUE(shards[0]->ListStates()->empty());
+  ASSERT_THAT(PostgresStore::Open(conninfo_, {}, {1, kShards}), IsOk());
+  EXPECT_EQ(PostgresServer::Ask(conninfo_,
+                                "SELECT count(*) FROM privatemail_shard_1_of_3.embedded_items"),
+            "0");
+}
+
+// Tables of version 1, whose items had no partitions.
+TEST_F(TwoDaemons, ItemsOfVersionOneAreCopiedIntoPartitions) {
+  constexpr int kMany = kDeletedRows + 5;
+  StoredCollection other = SmallCollection("other");
+  other.parameters.collection_uuid = *NewUuid();
+  ASSERT_THAT(Import(one_.get(), fruit_, ManyItems(kMany)), IsOk());
+  ASSERT_THAT(Import(one_.get(), other, ManyItems(3)), IsOk());
+  const auto digest = [&] {
+    return PostgresServer::Ask(conninfo_,
+                               "SELECT md5(string_agg(i::text, ' ' ORDER BY collection, id)) FROM "
+                               "privatemail.items i");
+  };
+  const std::string before = digest();
+  PostgresServer::Ask(conninfo_,
+                      "SET search_path = privatemail; CREATE TABLE old (LIKE items);"
+                      "INSERT INTO old SELECT * FROM items; DROP TABLE items;"
+                      "ALTER TABLE old RENAME TO items;"
+                      "ALTER TABLE items ADD CONSTRAINT items_pkey PRIMARY KEY (collection, id);"
+                      "CREATE INDEX items_by_version ON items (collection, version);"
+                      "UPDATE schema_version SET version = 1; SELECT 1");
+  ASSERT_EQ(digest(), before);
+  const auto store = PostgresStore::Open(conninfo_);
+  ASSERT_THAT(store, IsOk());
+  EXPECT_EQ(digest(), before);
+  EXPECT_EQ(
+      PostgresServer::Ask(conninfo_, "SELECT count(DISTINCT tableoid) FROM privatemail.items"),
+      "16");
+  EXPECT_EQ((*store)->LoadGallery(fruit_.parameters)->ids.size(), kMany);
+  EXPECT_THAT(PostgresStore::Open(conninfo_), IsOk()) << "once";
 }
 
 // A statement has two minutes, in which tens of millions of rows cannot be deleted. A trigger
