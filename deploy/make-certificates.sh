@@ -2,6 +2,7 @@
 # Creates an authority, and certificates for servers and clients, with openssl. Never overwrites a file.
 # usage: make-certificates.sh authority DIR
 #        make-certificates.sh server DIR NAME SAN...    SAN: a DNS name or IP address of the server
+#        make-certificates.sh front DIR NAME SAN...     a server that shows its certificate to shards, as a client does
 #        make-certificates.sh client DIR NAME
 #
 # DIR/ca.crt      the authority; public
@@ -14,7 +15,7 @@ set -euo pipefail
 umask 077
 
 fail() { echo "make-certificates: $*" >&2; exit "${code:-1}"; }
-usage() { code=2 fail "$1; usage: authority DIR | server DIR NAME SAN... | client DIR NAME"; }
+usage() { code=2 fail "$1; usage: authority DIR | server DIR NAME SAN... | front DIR NAME SAN... | client DIR NAME"; }
 
 extensions_of_authority() {
   printf '%s\n' "basicConstraints = critical, CA:TRUE, pathlen:0" "keyUsage = critical, keyCertSign, cRLSign" \
@@ -64,9 +65,9 @@ directory=${2:-}
 name=${3:-}
 case $what in
   authority) [ $# -eq 2 ] || usage "authority takes DIR" ;;
-  server) [ $# -ge 4 ] || usage "server takes DIR, NAME and at least one SAN" ;;
+  server | front) [ $# -ge 4 ] || usage "$what takes DIR, NAME and at least one SAN" ;;
   client) [ $# -eq 3 ] || usage "client takes DIR and NAME" ;;
-  *) usage "the first argument must be authority, server or client, but is '$what'" ;;
+  *) usage "the first argument must be authority, server, front or client, but is '$what'" ;;
 esac
 [ -n "$directory" ] || usage "DIR must not be empty"
 [[ ${DAYS:-1} =~ ^[1-9][0-9]*$ ]] || fail "DAYS must be a whole number from 1, but is '$DAYS'"
@@ -91,6 +92,10 @@ case $what in
     ;;
   server)
     extensions_of serverAuth "${@:4}" >"$draft/extensions"
+    certify "$name" "/O=PrivateMail/CN=$name" 825 "${signer[@]}"
+    ;;
+  front)
+    extensions_of "serverAuth, clientAuth" "${@:4}" >"$draft/extensions"
     certify "$name" "/O=PrivateMail/CN=$name" 825 "${signer[@]}"
     ;;
   client)

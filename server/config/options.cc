@@ -3,10 +3,12 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/base/status_macros.h"
 #include "common/rpc/host_port.h"
 
 namespace privatemail::server {
@@ -25,6 +27,33 @@ absl::Status Problems::status() const {
     out->append(one.message().data(), one.message().size());
   };
   return absl::Status(all_.front().code(), absl::StrJoin(all_, "; ", message));
+}
+
+absl::StatusOr<std::pair<int64_t, int64_t>> ParseShard(absl::string_view text) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(text, '/');
+  std::pair<int64_t, int64_t> shard;
+  if (parts.size() == 2 && absl::SimpleAtoi(parts[0], &shard.first) &&
+      absl::SimpleAtoi(parts[1], &shard.second) && shard.second >= 2 &&
+      shard.second <= kMaxShards && shard.first >= 1 && shard.first <= shard.second) {
+    return shard;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--shard must be NUMBER/COUNT with a count from 2 to ", kMaxShards,
+                   " and a number from 1 to it, such as 2/8, but is '", text, "'"));
+}
+
+absl::StatusOr<std::vector<std::vector<std::string>>> ParseShards(absl::string_view text) {
+  std::vector<std::vector<std::string>> shards;
+  for (const absl::string_view shard : absl::StrSplit(text, ',')) {
+    std::vector<std::string>& replicas = shards.emplace_back();
+    for (const absl::string_view replica : absl::StrSplit(shard, '|')) {
+      replicas.emplace_back(absl::StripAsciiWhitespace(replica));
+      PM_RETURN_IF_ERROR(ParseHostPort("each address of --shards", replicas.back()).status());
+    }
+  }
+  if (shards.size() >= 2 && shards.size() <= kMaxShards) return shards;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--shards must name 2 to ", kMaxShards, " shards, but names ", shards.size()));
 }
 
 std::string AuditLogPath(const DaemonOptions& options) {
@@ -52,6 +81,19 @@ Problems CheckOptions(const DaemonOptions& options) {
         "--trusted-proxies must not be given beside it");
   }
   problems.Add(ParseIpAddresses("--trusted-proxies", options.trusted_proxies).status());
+  if (!options.shard.empty()) problems.Add(ParseShard(options.shard).status());
+  if (!options.shards.empty()) problems.Add(ParseShards(options.shards).status());
+  if (!(options.shard.empty() && options.shards.empty()) && options.postgres_file.empty()) {
+    add("shards and fronts share one PostgreSQL, so that --postgres-file must be given with "
+        "--shard "
+        "and --shards: the collections of an SQLite file belong to one daemon");
+  }
+  if (!options.shard.empty() && ((options.client_ca.empty() && !options.insecure) ||
+                                 !options.http_listen.empty() || !options.shards.empty())) {
+    add("--shard serves any caller with a certificate, without keys, so that it needs --client-ca, "
+        "the "
+        "authority of the fronts' certificates, and neither --http-listen nor --shards");
+  }
   if (options.insecure && address.ok() && !IsLoopback(address->host)) {
     add("--insecure serves plaintext, which anyone on the way could read and change, so --listen "
         "must be a loopback address (127.0.0.1, ::1, localhost), but is '",

@@ -4,9 +4,12 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "server/access/limits.h"
 
 namespace privatemail::server {
@@ -35,6 +38,8 @@ struct DaemonOptions {
   // empty: SQLite in the data directory. A file because the string may hold a password, which
   // belongs neither on a command line nor into the environment.
   std::string postgres_file;
+  std::string shard;                       // "2/8"; empty: all items
+  std::string shards;                      // of a front: ParseShards; empty: this is none
   std::string listen = "127.0.0.1:50051";  // port 0 picks a free one
   std::string tls_certificate;             // PEM; both empty: a self-signed certificate in
   std::string tls_key;                     // data_directory/tls
@@ -53,6 +58,13 @@ struct DaemonOptions {
   Limits limits;
 };
 
+// Number and count of "2/8". INVALID_ARGUMENT.
+absl::StatusOr<std::pair<int64_t, int64_t>> ParseShard(absl::string_view text);
+// The addresses of each shard's replicas: "a:1|b:1, c:1" has two of the first shard and one of the
+// second. INVALID_ARGUMENT.
+absl::StatusOr<std::vector<std::vector<std::string>>> ParseShards(absl::string_view text);
+inline constexpr int64_t kMaxShards = 16;
+
 // Path of the audit log; empty: none.
 std::string AuditLogPath(const DaemonOptions& options);
 
@@ -61,6 +73,7 @@ std::string AuditLogPath(const DaemonOptions& options);
 //   - a certificate without its key, or the reverse
 //   - TLS settings or proxies together with insecure, or insecure on a non-loopback address
 //   - a malformed address or origin, or plain HTTP beyond loopback without proxies
+//   - a shard or a front without PostgreSQL; a shard that anyone could call, or that is a front
 Problems CheckOptions(const DaemonOptions& options);
 
 }  // namespace privatemail::server

@@ -153,6 +153,14 @@ const std::vector<Setting>& Settings() {
       {"postgres_file", Of<&Options::postgres_file>, kRestart,
        "File with a libpq connection string, readable by you alone: the collections are in "
        "PostgreSQL 15 or later, which several daemons may share; empty: SQLite in data_dir."},
+      {"shard", Of<&Options::shard>, kRestart,
+       "NUMBER/COUNT, such as 2/8: this daemon has that part of all items of the PostgreSQL that "
+       "all share. It answers fronts alone, which need a certificate of client_ca and no key; "
+       "empty: all items."},
+      {"shards", Of<&Options::shards>, kRestart,
+       "HOST:PORT of every shard in order, separated by commas, replicas of one by |: this daemon "
+       "is a front, which holds no items and merges the answers of all shards. It shows them "
+       "tls_cert and trusts what tls_cert's file holds; empty: no front."},
       {"http", Of<&Options::http>, kRestart,
        "IP:PORT of /metrics, /livez and /readyz, without TLS or key; empty: none. Names "
        "collections."},

@@ -77,7 +77,7 @@ absl::Status SetNames(X509* certificate) {
   const std::pair<int, std::string> extensions[] = {{NID_subject_alt_name, names},
                                                     {NID_basic_constraints, "critical,CA:FALSE"},
                                                     {NID_key_usage, "critical,digitalSignature"},
-                                                    {NID_ext_key_usage, "serverAuth"},
+                                                    {NID_ext_key_usage, "serverAuth,clientAuth"},
                                                     {NID_subject_key_identifier, "hash"},
                                                     {NID_authority_key_identifier, "keyid:always"}};
   X509V3_CTX context;

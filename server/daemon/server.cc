@@ -74,7 +74,7 @@ std::string AdminKeyPath(const DaemonOptions& options) {
 
 // Null: keys are off.
 absl::StatusOr<std::unique_ptr<KeyRing>> OpenKeys(const DaemonOptions& options) {
-  if (options.insecure) return nullptr;
+  if (options.insecure || !options.shard.empty()) return nullptr;
   return KeyRing::Open(KeyFile(absl::StrCat(options.data_directory, "/keys")),
                        AdminKeyPath(options));
 }
@@ -98,6 +98,13 @@ absl::StatusOr<std::unique_ptr<ReloadableTls>> PrepareTls(const DaemonOptions& o
   return ReloadableTls::Start(std::move(identity), options.client_ca);
 }
 
+static_assert(kMaxShards == kPartitions);
+Shard ShardOf(const DaemonOptions& options) {
+  if (options.shard.empty()) return {};
+  const auto [number, of] = ParseShard(options.shard).value();
+  return {number, of};
+}
+
 // Sets *lock, the lock of the data directory, unless the store holds it.
 absl::StatusOr<std::unique_ptr<Store>> OpenStore(const DaemonOptions& options,
                                                  std::optional<DirectoryLock>* lock) {
@@ -106,7 +113,23 @@ absl::StatusOr<std::unique_ptr<Store>> OpenStore(const DaemonOptions& options,
                       ReadFile("--postgres-file", options.postgres_file));
   PM_ASSIGN_OR_RETURN(DirectoryLock acquired, DirectoryLock::Acquire(options.data_directory));
   lock->emplace(std::move(acquired));
-  return PostgresStore::Open(conninfo, {});
+  return PostgresStore::Open(conninfo, {}, ShardOf(options));
+}
+
+// Null: this is no front. A server's own certificate identifies the front, and those in its file
+// are trusted: its authority, or one self-signed certificate of all.
+absl::StatusOr<std::unique_ptr<Shards>> ConnectShards(const DaemonOptions& options,
+                                                      const ReloadableTls* tls) {
+  if (options.shards.empty()) return nullptr;
+  PM_ASSIGN_OR_RETURN(const auto addresses, ParseShards(options.shards));
+  if (tls == nullptr) {
+    return std::make_unique<Shards>(addresses, grpc::InsecureChannelCredentials());
+  }
+  const TlsIdentity identity = tls->identity();
+  return std::make_unique<Shards>(
+      addresses, grpc::SslCredentials({.pem_root_certs = identity.certificate_pem,
+                                       .pem_private_key = identity.key_pem,
+                                       .pem_cert_chain = identity.certificate_pem}));
 }
 
 // Checks everything possible before the data directory is created: a first start that failed later
@@ -182,12 +205,16 @@ void ReloadKeys(KeyRing* keys) {
 }  // namespace
 
 RebuildOptions ToAutomaticBuildOptions(const DaemonOptions& options) {
-  return {.share = options.auto_build_share, .memory = options.limits.max_build_memory};
+  // A shard counts the changes of all.
+  return {.share = options.auto_build_share * static_cast<double>(ShardOf(options).of),
+          .memory = options.limits.max_build_memory};
 }
 
 CatalogOptions ToCatalogOptions(const DaemonOptions& options) {
   const int64_t resident = options.limits.max_resident_memory;
-  return {options.limits.max_build_memory, resident > 0 ? resident : AvailableMemory() / 4 * 3};
+  return {.cells_memory = options.limits.max_build_memory,
+          .resident_memory = resident > 0 ? resident : AvailableMemory() / 4 * 3,
+          .is_front = !options.shards.empty()};
 }
 
 DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
@@ -205,6 +232,9 @@ DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
   ServeRetrieval(parts_.catalog.get(), &dispatcher_);
   ServeEncrypted(parts_.catalog.get(), &dispatcher_);
   ServeKeys(parts_.keys.get(), &dispatcher_);
+  if (parts_.shards != nullptr) {
+    ServeFront(parts_.catalog.get(), parts_.shards.get(), &dispatcher_);
+  }
   if (parts_.tls != nullptr) metrics_.SetCertificateExpiry(parts_.tls->identity().not_after);
 }
 
@@ -255,6 +285,7 @@ absl::StatusOr<std::unique_ptr<DaemonServer>> DaemonServer::Start(const DaemonOp
   for (const std::string& problem : parts.catalog->problems()) Log(LogLevel::kError, problem);
   PM_ASSIGN_OR_RETURN(parts.keys, OpenKeys(options));
   PM_ASSIGN_OR_RETURN(parts.audit, OpenAuditLog(options));
+  PM_ASSIGN_OR_RETURN(parts.shards, ConnectShards(options, parts.tls.get()));
   auto daemon = std::unique_ptr<DaemonServer>(new DaemonServer(options, std::move(parts)));
   PM_RETURN_IF_ERROR(daemon->Listen(options));
   if (!options.http.empty()) {

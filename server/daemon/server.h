@@ -28,6 +28,7 @@
 #include "server/services/dispatcher.h"
 #include "server/services/health_service.h"
 #include "server/services/metrics.h"
+#include "server/services/shards.h"
 #include "server/store/directory_lock.h"
 
 namespace privatemail::server {
@@ -83,6 +84,7 @@ class DaemonServer {
     std::unique_ptr<Catalog> catalog;
     std::unique_ptr<KeyRing> keys;    // null: keys are off
     std::unique_ptr<AuditLog> audit;  // null: no audit log
+    std::unique_ptr<Shards> shards;   // null: this is no front
   };
   DaemonServer(const DaemonOptions& options, Parts parts);
 

@@ -3,6 +3,7 @@
 #define PRIVATEMAIL_SERVER_SERVICES_CALL_H_
 
 #include <google/protobuf/message.h>
+#include <grpcpp/client_context.h>
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
@@ -141,6 +142,19 @@ class Call final : public grpc::ServerGenericBidiReactor {
 
   // The limits at the start of the call.
   const Limits& limits() const { return limits_; }
+
+  // The path of the RPC.
+  const std::string& method() const { return context_->method(); }
+  // For a call to another daemon, which ends with this one.
+  std::unique_ptr<grpc::ClientContext> MakeClientContext() const {
+    return grpc::ClientContext::FromCallbackServerContext(*context_);
+  }
+  // The first value of this name that came with the call; nullopt: none.
+  std::optional<std::string> Metadata(const char* name) const {
+    const auto found = context_->client_metadata().find(name);
+    if (found == context_->client_metadata().end()) return std::nullopt;
+    return std::string(found->second.data(), found->second.size());
+  }
 
   // Whether the caller has disconnected, cancelled, or passed its deadline.
   bool Cancelled() const { return context_->IsCancelled() || DeadlineHasPassed(); }

@@ -197,6 +197,14 @@ absl::StatusOr<NewCollection> ParseNewCollection(const v1::CreateCollectionReque
 
 CollectionsService::CollectionsService(Catalog* catalog, Dispatcher* dispatcher)
     : catalog_(catalog) {
+  dispatcher->ServeUnary<v1::ListCollectionsRequest, v1::ListCollectionsResponse>(
+      "ListCollections", [this](Call& call, const auto& /*request*/, auto* answer) {
+        return List(*catalog_, call, answer);
+      });
+  dispatcher->Serve<v1::BuildEmbeddingRequest>(
+      "BuildEmbedding",
+      [this](Call& call, const auto& request) { return Build(catalog_, call, request); });
+  if (catalog_->is_shard()) return;  // a front administers
   dispatcher->ServeUnary<v1::CreateCollectionRequest, v1::CreateCollectionResponse>(
       "CreateCollection", [this](Call& call, const auto& request, auto* answer) -> absl::Status {
         PM_RETURN_IF_ERROR(CheckAnchorLimits("", request.anchors().rows(), request.anchors().cols(),
@@ -205,10 +213,6 @@ CollectionsService::CollectionsService(Catalog* catalog, Dispatcher* dispatcher)
         PM_ASSIGN_OR_RETURN(const CollectionView view, Create(call, std::move(collection)));
         CollectionToProto(view, answer->mutable_collection());
         return absl::OkStatus();
-      });
-  dispatcher->ServeUnary<v1::ListCollectionsRequest, v1::ListCollectionsResponse>(
-      "ListCollections", [this](Call& call, const auto& /*request*/, auto* answer) {
-        return List(*catalog_, call, answer);
       });
   dispatcher->ServeUnary<v1::DeleteCollectionRequest, v1::DeleteCollectionResponse>(
       "DeleteCollection", [this](Call& call, const auto& request, auto* answer) -> absl::Status {
@@ -219,9 +223,6 @@ CollectionsService::CollectionsService(Catalog* catalog, Dispatcher* dispatcher)
       });
   dispatcher->ServeUpload<v1::UpsertItemsRequest, v1::UpsertItemsResponse>(
       "UpsertItems", [this](Call& call, auto* totals) { return Upsert(catalog_, call, totals); });
-  dispatcher->Serve<v1::BuildEmbeddingRequest>(
-      "BuildEmbedding",
-      [this](Call& call, const auto& request) { return Build(catalog_, call, request); });
   ServeItems(dispatcher);
   ServeSnapshots(dispatcher);
 }

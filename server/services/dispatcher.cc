@@ -11,8 +11,10 @@ void Dispatcher::Add(Method method) {
   const google::protobuf::FileDescriptor& file = *method.request.GetDescriptor()->file();
   for (int i = 0; i < file.service_count(); ++i) {
     if (file.service(i)->FindMethodByName(method.rpc.name) == nullptr) continue;
-    methods_.emplace(absl::StrCat("/", file.service(i)->full_name(), "/", method.rpc.name),
-                     std::move(method));
+    // Method cannot be assigned.
+    const std::string path = absl::StrCat("/", file.service(i)->full_name(), "/", method.rpc.name);
+    methods_.erase(path);
+    methods_.emplace(path, std::move(method));
     return;
   }
   std::fprintf(stderr, "no service in the file of its request has the RPC %s\n", method.rpc.name);

@@ -19,8 +19,9 @@
 
 namespace privatemail::server {
 
-// Makes a Call of each RPC, whose handler the Serve methods register before the server starts. A
-// handler runs only for an authorised call within all limits; otherwise the call ends with
+// Makes a Call of each RPC, whose handler the Serve methods register before the server starts; the
+// last one of an RPC counts. A handler runs only for an authorised call within all limits;
+// otherwise the call ends with
 //   UNAUTHENTICATED     no valid key came
 //   PERMISSION_DENIED   the key is not for this RPC or collection (rpc_table.h)
 //   RESOURCE_EXHAUSTED  the key exceeds its rate, the server is busy, or memory ran out

@@ -4,11 +4,14 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
 #include "common/base/digests.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
+#include "common/base/stopwatch.h"
 #include "common/embedding/offered_schemes.h"
 #include "common/lattice/evaluator.h"
 #include "common/lattice/wire.h"
@@ -205,14 +208,54 @@ absl::StatusOr<Keys> FindKeys(const Catalog& catalog, const v1::SearchEncryptedR
                                             ", but is ", request.delta()));
 }
 
+// The rows that a front asks all shards for: of this version of the collection, as soon as it is
+// here. ABORTED: these rows have changed since. UNAVAILABLE: the version does not come.
+absl::StatusOr<std::shared_ptr<const EncryptedRows>> AwaitVersion(const Catalog& catalog,
+                                                                  const std::string& collection,
+                                                                  uint64_t version,
+                                                                  const Call& call) {
+  constexpr absl::Duration kMaxWait = absl::Seconds(10);
+  const Stopwatch waited;
+  while (true) {
+    const absl::StatusOr<CollectionView> view = catalog.Find(collection);
+    std::shared_ptr<const EncryptedRows> rows;
+    if (view.ok() && view->encrypted != nullptr) {
+      PM_ASSIGN_OR_RETURN(rows, RequireRows(*view));
+    }
+    if (rows != nullptr && rows->items_version >= version) {
+      if (rows->changed_version <= version) return rows;
+      return absl::AbortedError(absl::StrCat("version ", version, " of collection ", collection,
+                                             " has been followed by version ",
+                                             rows->changed_version, " here"));
+    }
+    PM_RETURN_IF_ERROR(CheckNotCancelled([&call] { return call.Cancelled(); }));
+    if (waited.Elapsed() > kMaxWait) {
+      return absl::UnavailableError(
+          absl::StrCat("version ", version, " of collection ", collection, " is not here yet"));
+    }
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+}
+
 absl::Status Search(const Catalog& catalog, const v1::SearchEncryptedRequest& request, Call& call) {
+  std::shared_ptr<const EncryptedRows> rows;  // that a front asks for, or the present ones
+  uint64_t version = 0;
+  if (catalog.is_shard() &&
+      absl::SimpleAtoi(call.Metadata(kVersionMetadata).value_or(""), &version)) {
+    PM_ASSIGN_OR_RETURN(rows, AwaitVersion(catalog, request.collection(), version, call));
+  }
   PM_ASSIGN_OR_RETURN(const CollectionView view,
                       FindCollection(catalog, request.collection(), request.fingerprint()));
   const PublicParameters& parameters = view.published->parameters;
   PM_RETURN_IF_ERROR(CheckHasEncrypted(request.collection(), parameters));
   PM_RETURN_IF_ERROR(CheckHasItems(view));
   PM_RETURN_IF_ERROR(CheckEncryptedRequest(request, parameters));
-  PM_ASSIGN_OR_RETURN(const std::shared_ptr<const EncryptedRows> rows, RequireRows(view));
+  const bool is_fixed = rows != nullptr;
+  if (!is_fixed) {
+    PM_ASSIGN_OR_RETURN(rows, RequireRows(view));
+  }
+  // A shard may have no item of a small collection.
+  if (is_fixed && rows->items == 0) return call.Write(MakeHeader(*rows, request.with_payloads()));
   PM_RETURN_IF_ERROR(CheckBlockSizes(*rows, request.with_payloads(), call.limits()));
   PM_ASSIGN_OR_RETURN(const Keys keys, FindKeys(catalog, request, call));
   if (keys.keys == nullptr) {
@@ -225,8 +268,9 @@ absl::Status Search(const Catalog& catalog, const v1::SearchEncryptedRequest& re
   PM_ASSIGN_OR_RETURN(auto queries, ParseQueries(request, parameters.feature_dim));
   call.CountFurtherQueries(request.queries_size() - 1);
   PM_ASSIGN_OR_RETURN(const ScorePass::Answer answer,
-                      view.encrypted->pass().Score({call.key().id, keys.keys, std::move(queries)},
-                                                   [&call] { return call.Cancelled(); }));
+                      view.encrypted->pass().Score(
+                          {call.key().id, keys.keys, std::move(queries), is_fixed ? rows : nullptr},
+                          [&call] { return call.Cancelled(); }));
   const EncryptedRows& scored = *answer.rows;
   // The pass takes the rows of its start, which may be other ones.
   PM_RETURN_IF_ERROR(CheckHasItems(view.published->name, scored.items));

@@ -20,7 +20,8 @@ namespace privatemail::server {
 //   ""                             needs no key. SERVING until Drain.
 //   "privatemail.writes"           needs no key. NOT_SERVING while the store is read-only.
 //   "privatemail.collection.NAME"  needs a key for the collection, since the answer tells that it
-//                                  exists. SERVING once it is built, or if it has no anchors.
+//                                  exists. SERVING once it is built, or if it has no anchors,
+//                                  or on a front, which does not know.
 //                                  UNAUTHENTICATED, PERMISSION_DENIED, NOT_FOUND: no such
 //                                  collection.
 //   any other                      NOT_FOUND.
@@ -56,7 +57,8 @@ class HealthService {
     }
     PM_RETURN_IF_ERROR(call.CheckCollectionAccess(collection));
     PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(collection));
-    return !draining_ && (view.retriever != nullptr || !view.published->parameters.HasAnchors());
+    return !draining_ && (view.retriever != nullptr || catalog_->is_front() ||
+                          !view.published->parameters.HasAnchors());
   }
 
   const Catalog* const catalog_;

@@ -8,6 +8,7 @@
 #include "server/access/key_ring.h"
 #include "server/engine/catalog.h"
 #include "server/services/dispatcher.h"
+#include "server/services/shards.h"
 
 namespace privatemail::server {
 
@@ -32,6 +33,11 @@ inline constexpr int kMaxQueriesPerRequest = 4096;
 // INVALID_ARGUMENT: a field is malformed, or a count exceeds its limit; the field is named.
 absl::Status CheckEncryptedRequest(const v1::SearchEncryptedRequest& request,
                                    const PublicParameters& parameters);
+
+// The RPCs that a front answers from what the shards answer, in place of the handlers of the other
+// services. Administration of items is the same on a front, which shares the shards' store. The
+// shards must outlive all calls. Source: front.cc.
+void ServeFront(const Catalog* catalog, Shards* shards, Dispatcher* dispatcher);
 
 // v1.KeysService: create, list and revoke access keys. The text of a new key is sent to its holder
 // and neither stored nor logged. `keys` is null on a daemon without keys. Source: keys_service.cc.

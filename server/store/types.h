@@ -133,7 +133,8 @@ struct DeletedItem {
 // Changes of a collection's items after a version, as one reading of the store finds them.
 struct ItemChanges {
   int64_t collection = 0;  // key of the collection (CollectionState)
-  // Of the collection, or of the shard; a shard counts them only if tombstones may be missing.
+  // The items of the collection or of the shard, which counts them only if tombstones may be
+  // missing.
   std::optional<uint64_t> items;
   uint64_t latest_version = 0;       // of the collection
   std::vector<std::string> deleted;  // since, and not inserted again; in any order

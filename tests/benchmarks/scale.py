@@ -617,4 +617,5 @@ def main():
     print_table(runs[store], options.rows, store)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -16,9 +16,9 @@ namespace privatemail::server {
 // The channel of notifications; the payload is a UUID.
 inline constexpr char kChangeChannel[] = "privatemail_changes";
 
-// The items of all collections lie in so many partitions, by hash of collection and id. Every
-// statement that names no id locks them all with their indexes and is planned for each: 16 take 51
-// locks and 1 to 4 ms, 256 took 771 and 30 to 60 ms.
+// The items of all collections lie in so many partitions, by hash of collection and id. Statements
+// lock them all with their indexes and are planned for each: 16 take 51 locks and 1 to 4 ms, 256
+// took 771 and 30 to 60 ms.
 inline constexpr int64_t kPartitions = 16;
 
 // The schema `privatemail` of PostgreSQL 15 or later, which any number of daemons may share.

@@ -48,6 +48,33 @@ TEST(DaemonOptions, InsecureNeedsLoopbackAndNoTls) {
   EXPECT_THAT(CheckOptions(options).status(), IsOk());
 }
 
+TEST(DaemonOptions, ShardsAndFrontsShareADatabase) {
+  DaemonOptions options = Minimal();
+  options.shard = "2/8";
+  options.client_ca = "fronts";
+  EXPECT_THAT(CheckOptions(options).status(), FailsWith(kInvalid, "--postgres-file must be given"));
+  options.postgres_file = "conninfo";
+  EXPECT_THAT(CheckOptions(options).status(), IsOk());
+  options.client_ca.clear();
+  EXPECT_THAT(CheckOptions(options).status(), FailsWith(kInvalid, "it needs --client-ca"));
+  options.insecure = true;
+  EXPECT_THAT(CheckOptions(options).status(), IsOk());
+  for (const char* shard : {"2", "0/2", "3/2", "1/1", "1/17", "1/2/3", "a/2"}) {
+    options.shard = shard;
+    EXPECT_THAT(CheckOptions(options).status(), FailsWith(kInvalid, "--shard must be NUMBER/COUNT"))
+        << shard;
+  }
+  options.shard.clear();
+  options.shards = "a:1|b:1, c:1";
+  EXPECT_THAT(CheckOptions(options).status(), IsOk());
+  EXPECT_EQ(*ParseShards(options.shards),
+            (std::vector<std::vector<std::string>>{{"a:1", "b:1"}, {"c:1"}}));
+  for (const char* shards : {"a:1", "a:1,", "a:1,b", "a:1|,b:1"}) {
+    options.shards = shards;
+    EXPECT_THAT(CheckOptions(options).status(), FailsWith(kInvalid, "--shards")) << shards;
+  }
+}
+
 TEST(DaemonOptions, PlainHttpIsForThisMachineOrProxies) {
   DaemonOptions options = Minimal();
   options.http_listen = "0.0.0.0:50054";

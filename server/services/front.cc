@@ -1,0 +1,378 @@
+// The RPCs of a front: it has no items in memory and merges what the shards answer.
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/field_error.h"
+#include "common/base/status_macros.h"
+#include "common/base/stopwatch.h"
+#include "common/embedding/offered_schemes.h"
+#include "common/lattice/scores.h"
+#include "common/rpc/status.h"
+#include "privatemail/v1/collections.pb.h"
+#include "privatemail/v1/retrieval.pb.h"
+#include "server/services/collection_state.h"
+#include "server/services/services.h"
+#include "server/services/shards.h"
+
+namespace privatemail::server {
+namespace {
+
+constexpr size_t kBlockDigestBytes = 32;
+
+using Parts = std::vector<v1::GetCollectionResponse>;
+
+template <typename Value>
+Value Sum(const Parts& parts, Value (v1::GetCollectionResponse::*field)() const) {
+  Value sum = 0;
+  for (const auto& part : parts) sum += (part.*field)();
+  return sum;
+}
+
+uint64_t Least(const Parts& parts, uint64_t (v1::GetCollectionResponse::*field)() const) {
+  uint64_t least = (parts.front().*field)();
+  for (const auto& part : parts) least = std::min(least, (part.*field)());
+  return least;
+}
+
+// Adds what the shards have of the collection to what the store says.
+void AddParts(const Parts& parts, v1::GetCollectionResponse* answer) {
+  const v1::GetCollectionResponse& first = parts.front();
+  answer->set_embedding_version(Least(parts, &v1::GetCollectionResponse::embedding_version));
+  answer->set_changes_since_embedding(0);
+  answer->set_index(first.index());
+  // As the shard that is behind the others.
+  const v1::GetCollectionResponse* behind = &first;
+  for (const v1::GetCollectionResponse& part : parts) {
+    answer->set_changes_since_embedding(
+        std::max(answer->changes_since_embedding(), part.changes_since_embedding()));
+    if (part.cells_status() != v1::CELLS_STATUS_READY) behind = &part;
+    if (part.has_build_share()) {
+      answer->set_build_share(
+          std::min(part.build_share(), answer->has_build_share() ? answer->build_share() : 1));
+    }
+    if (!part.has_encrypted()) continue;
+    v1::EncryptedStatus& encrypted = *answer->mutable_encrypted();
+    encrypted.set_rows(encrypted.rows() + part.encrypted().rows());
+    encrypted.set_table_bytes(encrypted.table_bytes() + part.encrypted().table_bytes());
+    encrypted.set_payload_bytes(encrypted.payload_bytes() + part.encrypted().payload_bytes());
+  }
+  if (answer->encrypted().rows() > 0) {
+    answer->mutable_encrypted()->set_delta(static_cast<uint32_t>(
+        lattice::ChooseDelta(static_cast<int64_t>(answer->encrypted().rows()),
+                             static_cast<int64_t>(answer->parameters().feature_dim()))));
+  }
+  if (answer->embedding_version() == 0) return;
+  answer->set_embedded_items(Sum(parts, &v1::GetCollectionResponse::embedded_items));
+  answer->set_cells_status(behind->cells_status());
+  answer->set_cells_items(Sum(parts, &v1::GetCollectionResponse::cells_items));
+  answer->set_cells(behind->cells_status() == v1::CELLS_STATUS_READY
+                        ? absl::StrCat("ready: ", answer->cells_items(), " items")
+                        : behind->cells());
+}
+
+absl::Status GetCollection(const Catalog& catalog, Shards& shards,
+                           const v1::GetCollectionRequest& request, Call& call,
+                           v1::GetCollectionResponse* answer) {
+  PM_ASSIGN_OR_RETURN(const CollectionView view, catalog.Find(request.collection()));
+  v1::GetCollectionRequest asked = request;
+  asked.clear_with_quality();
+  if (!call.key().Has(kWriteScope | kAdminScope)) asked.clear_with_changes();
+  PM_ASSIGN_OR_RETURN(Parts parts, shards.AskOne<v1::GetCollectionResponse>(call, asked));
+  DescribeCollection(view, *call.metrics(), answer);
+  AddParts(parts, answer);
+  answer->set_max_k(static_cast<uint32_t>(call.limits().max_k));
+  std::map<std::string, int64_t> unknown;  // in how many shards
+  for (v1::GetCollectionResponse& part : parts) {
+    answer->set_max_k(std::min(answer->max_k(), part.max_k()));
+    for (std::string& path : *part.mutable_unknown_paths()) ++unknown[std::move(path)];
+    if (!part.has_changes()) continue;
+    v1::ItemChanges& changes = *answer->mutable_changes();
+    changes.set_inserted(changes.inserted() + part.changes().inserted());
+    changes.set_updated(changes.updated() + part.changes().updated());
+    // Every shard knows the tombstones of all.
+    changes.set_deleted(std::max(changes.deleted(), part.changes().deleted()));
+  }
+  for (const auto& [path, count] : unknown) {
+    if (count == shards.size()) answer->add_unknown_paths(path);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status List(const Catalog& catalog, Shards& shards, const v1::ListCollectionsRequest& request,
+                  Call& call, v1::ListCollectionsResponse* answer) {
+  PM_ASSIGN_OR_RETURN(auto lists, shards.AskOne<v1::ListCollectionsResponse>(call, request));
+  std::map<std::string, Parts> parts;
+  for (v1::ListCollectionsResponse& list : lists) {
+    for (v1::GetCollectionResponse& part : *list.mutable_collections()) {
+      parts[part.name()].push_back(std::move(part));
+    }
+  }
+  for (const CollectionView& view : catalog.List()) {
+    const std::string& name = view.published->name;
+    if (!call.key().Covers(name)) continue;
+    if (std::ssize(parts[name]) != shards.size()) {
+      return absl::UnavailableError(
+          absl::StrCat("not all shards know collection ", name, " yet: try again"));
+    }
+    DescribeCollection(view, *call.metrics(), answer->add_collections());
+    AddParts(parts[name], answer->mutable_collections(answer->collections_size() - 1));
+    PM_RETURN_IF_ERROR(call.CheckAnswerSize(answer->ByteSizeLong(), "get collections one by one"));
+  }
+  call.AddRows(static_cast<uint64_t>(answer->collections_size()));
+  return absl::OkStatus();
+}
+
+absl::Status Build(const Catalog& catalog, Shards& shards, const v1::BuildEmbeddingRequest& request,
+                   Call& call) {
+  PM_ASSIGN_OR_RETURN(const CollectionView view, catalog.Find(request.collection()));
+  PM_ASSIGN_OR_RETURN(const auto streams,
+                      shards.Ask<v1::BuildEmbeddingResponse>(call, request, shards.size()));
+  v1::BuildEmbeddingResponse built;
+  Parts parts;
+  for (const auto& stream : streams) {
+    if (stream.empty()) return absl::InternalError("a shard must say what it has built");
+    const v1::BuildEmbeddingResponse& last = stream.back();
+    const double objective = built.objective() + last.objective();
+    const uint64_t rows = built.rows() + last.rows();
+    const double seconds = std::max(built.elapsed_seconds(), last.elapsed_seconds());
+    parts.push_back(last.collection());
+    built = last;
+    built.set_objective(objective);
+    built.set_rows(rows);
+    built.set_elapsed_seconds(seconds);
+  }
+  built.clear_collection();
+  CollectionToProto(view, built.mutable_collection());
+  AddParts(parts, built.mutable_collection());
+  call.AddRows(built.collection().embedded_items());
+  return call.Write(built);
+}
+
+// The k nearest of each slot, of all shards, in place of those of the first.
+void MergeSlots(std::vector<v1::RetrieveResponse>* parts, int k) {
+  v1::RetrieveResponse& merged = parts->front();
+  for (int slot = 0; slot < merged.slots_size(); ++slot) {
+    auto& matches = *merged.mutable_slots(slot)->mutable_matches();
+    for (size_t shard = 1; shard < parts->size(); ++shard) {
+      matches.MergeFrom((*parts)[shard].slots(slot).matches());
+    }
+    std::sort(matches.begin(), matches.end(), [](const v1::Match& a, const v1::Match& b) {
+      return a.squared_distance() != b.squared_distance()
+                 ? a.squared_distance() < b.squared_distance()
+                 : a.id() < b.id();
+    });
+    if (matches.size() > k) matches.DeleteSubrange(k, matches.size() - k);
+  }
+  bool truncated = merged.slots_size() > 0 && merged.slots(0).matches_size() < k;
+  for (const v1::RetrieveResponse& part : *parts) {
+    truncated = truncated && part.truncated();
+    merged.set_embedding_version(std::min(merged.embedding_version(), part.embedding_version()));
+    merged.set_server_seconds(std::max(merged.server_seconds(), part.server_seconds()));
+    merged.set_changes_since_embedding(
+        std::max(merged.changes_since_embedding(), part.changes_since_embedding()));
+  }
+  merged.set_truncated(truncated);
+}
+
+absl::Status Retrieve(const Catalog& catalog, Shards& shards, const v1::RetrieveRequest& request,
+                      Call& call) {
+  PM_ASSIGN_OR_RETURN(const CollectionView view,
+                      FindCollection(catalog, request.collection(), request.fingerprint()));
+  PM_RETURN_IF_ERROR(CheckHasClasses(request.collection(), view.published->parameters));
+  PM_RETURN_IF_ERROR(CheckLimit("k", request.k(), call.limits().max_k, "max_k"));
+  PM_ASSIGN_OR_RETURN(auto parts, shards.AskOne<v1::RetrieveResponse>(call, request));
+  for (const v1::RetrieveResponse& part : parts) {
+    if (part.slots_size() == parts.front().slots_size()) continue;
+    return absl::InternalError("shards must answer for the same slots");
+  }
+  MergeSlots(&parts, static_cast<int>(request.k()));
+  std::string bytes = parts.front().SerializeAsString();
+  PM_RETURN_IF_ERROR(call.CheckAnswerSize(bytes.size(), "ask for a smaller k or for no payloads"));
+  for (const v1::SlotMatches& slot : parts.front().slots()) {
+    call.AddRows(static_cast<uint64_t>(slot.matches_size()));
+  }
+  call.SetAnswer(std::move(bytes));
+  return absl::OkStatus();
+}
+
+// Every shard sends an equal part of each cell's list: the items of the part that are likeliest to
+// be wanted, which are about those of the whole list, since items are divided by hash.
+absl::Status RetrieveCells(const Catalog& catalog, Shards& shards,
+                           const v1::RetrieveCellsRequest& request, Call& call) {
+  PM_ASSIGN_OR_RETURN(const CollectionView view,
+                      FindCollection(catalog, request.collection(), request.fingerprint()));
+  PM_RETURN_IF_ERROR(CheckHasCells(request.collection(), view.published->parameters));
+  const int64_t cells = std::max(1, request.cells_size());
+  const int64_t of_shard = (request.items() + cells - 1) / cells / shards.size();
+  if (of_shard == 0) {
+    return InvalidField(
+        "items", absl::StrCat("must be more than ", cells * (shards.size() - 1),
+                              ", at least one of each cell and shard, but is ", request.items()));
+  }
+  v1::RetrieveCellsRequest asked = request;
+  asked.set_items(static_cast<uint32_t>(of_shard * cells));
+  PM_ASSIGN_OR_RETURN(auto streams,
+                      shards.Ask<v1::RetrieveCellsResponse>(call, asked, shards.size()));
+  uint64_t version = std::numeric_limits<uint64_t>::max();
+  for (const auto& stream : streams) {
+    if (stream.empty()) return absl::InternalError("the answer of a shard must have a message");
+    version = std::min(version, stream.front().items_version());
+  }
+  bool is_empty = true;
+  for (auto& stream : streams) {
+    for (v1::RetrieveCellsResponse& message : stream) {
+      if (message.ids().empty()) continue;
+      is_empty = false;
+      message.set_items_version(version);
+      call.AddRows(static_cast<uint64_t>(message.ids_size()));
+      PM_RETURN_IF_ERROR(call.Write(message));
+    }
+  }
+  if (!is_empty) return absl::OkStatus();
+  streams.front().front().set_items_version(version);
+  return call.Write(streams.front().front());
+}
+
+using EncryptedParts = std::vector<std::vector<v1::SearchEncryptedResponse>>;
+
+// Answers of one version, the present one or a later one. Shards refuse a version that they have
+// left behind before they compute anything.
+absl::StatusOr<EncryptedParts> AskAtOneVersion(const Catalog& catalog, Shards& shards,
+                                               const v1::SearchEncryptedRequest& request,
+                                               Call& call, uint64_t* version) {
+  constexpr absl::Duration kMaxWait = absl::Seconds(20);
+  const Stopwatch waited;
+  while (true) {
+    PM_ASSIGN_OR_RETURN(const CollectionView view, catalog.Find(request.collection()));
+    *version = view.latest_version;
+    absl::StatusOr<EncryptedParts> parts =
+        shards.Ask<v1::SearchEncryptedResponse>(call, request, shards.size(), *version);
+    if (!absl::IsAborted(parts.status())) return parts;
+    if (call.Cancelled()) return absl::CancelledError("the caller is gone");
+    if (waited.Elapsed() > kMaxWait) return absl::UnavailableError(parts.status().message());
+    call.ReduceSearchMemoryTo(0);
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+}
+
+absl::Status SendParts(EncryptedParts parts, const v1::SearchEncryptedRequest& request,
+                       uint64_t version, Call& call) {
+  v1::SearchEncryptedResponse merged;
+  v1::EncryptedSearchHeader& header = *merged.mutable_header();
+  header.set_items_version(version);
+  std::vector<uint32_t> first_block;  // of each shard
+  for (const auto& part : parts) {
+    if (part.empty() || !part.front().has_header()) {
+      return absl::InternalError("the answer of a shard must begin with its header");
+    }
+    const v1::EncryptedSearchHeader& shard = part.front().header();
+    if (shard.keys_missing()) return call.Write(part.front());
+    first_block.push_back(static_cast<uint32_t>(header.table_digests().size() / kBlockDigestBytes));
+    header.set_items(header.items() + shard.items());
+    header.mutable_table_digests()->append(shard.table_digests());
+    header.mutable_payload_digests()->append(shard.payload_digests());
+  }
+  PM_RETURN_IF_ERROR(CheckHasItems(request.collection(), static_cast<int64_t>(header.items())));
+  call.AddRows(header.table_digests().size() / kBlockDigestBytes * lattice::kDegree *
+               static_cast<uint64_t>(request.queries_size()));
+  PM_RETURN_IF_ERROR(call.Write(merged));
+  std::vector<size_t> next(parts.size(), 1);
+  // Sends the next messages of every shard as long as they belong to the step.
+  const auto send = [&](auto belongs) -> absl::Status {
+    for (size_t shard = 0; shard < parts.size(); ++shard) {
+      for (; next[shard] < parts[shard].size(); ++next[shard]) {
+        v1::SearchEncryptedResponse& message = parts[shard][next[shard]];
+        if (!belongs(message)) break;
+        if (message.has_table_block()) {
+          message.mutable_table_block()->set_block(message.table_block().block() +
+                                                   first_block[shard]);
+        } else if (message.has_payload_block()) {
+          message.mutable_payload_block()->set_block(message.payload_block().block() +
+                                                     first_block[shard]);
+        } else {
+          message.mutable_scores()->set_first_block(message.scores().first_block() +
+                                                    first_block[shard]);
+        }
+        PM_RETURN_IF_ERROR(call.Write(message));
+        message.Clear();
+      }
+    }
+    return absl::OkStatus();
+  };
+  PM_RETURN_IF_ERROR(send([](const auto& message) { return message.has_table_block(); }));
+  PM_RETURN_IF_ERROR(send([](const auto& message) { return message.has_payload_block(); }));
+  for (int query = 0; query < request.queries_size(); ++query) {
+    PM_RETURN_IF_ERROR(send([&](const auto& message) {
+      return message.has_scores() && message.scores().query() == static_cast<uint32_t>(query);
+    }));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Search(const Catalog& catalog, Shards& shards,
+                    const v1::SearchEncryptedRequest& request, Call& call) {
+  PM_ASSIGN_OR_RETURN(const CollectionView view,
+                      FindCollection(catalog, request.collection(), request.fingerprint()));
+  const PublicParameters& parameters = view.published->parameters;
+  PM_RETURN_IF_ERROR(CheckHasEncrypted(request.collection(), parameters));
+  PM_RETURN_IF_ERROR(CheckHasItems(view));
+  PM_RETURN_IF_ERROR(CheckEncryptedRequest(request, parameters));
+  call.CountFurtherQueries(request.queries_size() - 1);
+  uint64_t version = 0;
+  PM_ASSIGN_OR_RETURN(EncryptedParts parts,
+                      AskAtOneVersion(catalog, shards, request, call, &version));
+  return SendParts(std::move(parts), request, version, call);
+}
+
+absl::Status GetAnchors(const Catalog& catalog, Shards& shards,
+                        const v1::GetAnchorsRequest& request, Call& call) {
+  PM_ASSIGN_OR_RETURN(const CollectionView view,
+                      FindCollection(catalog, request.collection(), request.fingerprint()));
+  PM_RETURN_IF_ERROR(CheckHasAnchors(request.collection(), view.published->parameters));
+  // The alignment of an answer is that of the first shard, too.
+  PM_ASSIGN_OR_RETURN(const auto streams,
+                      shards.Ask<v1::GetAnchorsResponse>(call, request, /*count=*/1));
+  for (const v1::GetAnchorsResponse& message : streams.front()) {
+    PM_RETURN_IF_ERROR(call.Write(message));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void ServeFront(const Catalog* catalog, Shards* shards, Dispatcher* dispatcher) {
+  dispatcher->ServeUnary<v1::GetCollectionRequest, v1::GetCollectionResponse>(
+      "GetCollection", [=](Call& call, const auto& request, auto* answer) {
+        return GetCollection(*catalog, *shards, request, call, answer);
+      });
+  dispatcher->ServeUnary<v1::ListCollectionsRequest, v1::ListCollectionsResponse>(
+      "ListCollections", [=](Call& call, const auto& request, auto* answer) {
+        return List(*catalog, *shards, request, call, answer);
+      });
+  dispatcher->Serve<v1::BuildEmbeddingRequest>(
+      "BuildEmbedding",
+      [=](Call& call, const auto& request) { return Build(*catalog, *shards, request, call); });
+  dispatcher->Serve<v1::SearchEncryptedRequest>(
+      "SearchEncrypted",
+      [=](Call& call, const auto& request) { return Search(*catalog, *shards, request, call); });
+  dispatcher->Serve<v1::GetAnchorsRequest>("GetAnchors", [=](Call& call, const auto& request) {
+    return GetAnchors(*catalog, *shards, request, call);
+  });
+  dispatcher->Serve<v1::RetrieveRequest>("Retrieve", [=](Call& call, const auto& request) {
+    return Retrieve(*catalog, *shards, request, call);
+  });
+  dispatcher->Serve<v1::RetrieveCellsRequest>(
+      "RetrieveCells", [=](Call& call, const auto& request) {
+        return RetrieveCells(*catalog, *shards, request, call);
+      });
+}
+
+}  // namespace privatemail::server
