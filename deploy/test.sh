@@ -29,7 +29,7 @@ build() { # PRESET [OPTION...]
 }
 
 if [ -z "$full" ]; then
-  begin "packages, about 3 min"
+  begin "packages, about 2 min"
   deploy/setup.sh
 else
   begin "packages with a browser, about 4 min"
@@ -64,10 +64,10 @@ fi
 begin "build, about 8 min"
 build dev ${full:+-DPRIVATEMAIL_JS=ON}
 if [ -z "$full" ]; then
-  begin "tests, about 10 min"
+  begin "tests, about 5 min"
   exec ctest --preset dev -LE '(^|,)(browser|full)$'
 fi
-begin "hostile load, 3 min"
+begin "hostile load, 2 min"
 programs="build/dev/server/privatemaild build/dev/client/privatemail"
 /usr/bin/python3 tests/e2e/one_key.py deploy/nginx $programs proto 120 mixed
 cmake --build --preset dev --target benchmarks

@@ -253,11 +253,8 @@ Maintenance::Hooks DaemonServer::MaintenanceHooks() {
                                   view.build_memory(CollectionView::Features::kInFile),
                                   this->options().limits.max_build_memory, "max_build_memory");
               },
-          .progress = [this](const std::string& name,
-                             double done) { metrics_.SetBuildProgress(name, done); },
           .ended =
-              [this](const std::string& name, const absl::Status& outcome) {
-                metrics_.EndBuild(name);
+              [](const std::string& name, const absl::Status& outcome) {
                 if (outcome.ok()) {
                   Log(LogLevel::kInfo, "built after changes", {{"collection", name}});
                 } else if (!absl::IsCancelled(outcome)) {

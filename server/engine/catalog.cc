@@ -100,7 +100,7 @@ absl::Status Catalog::Load() {
     }
   }
   for (const CollectionPtr& collection : built) QueueCells(collection);
-  for (const CollectionView& view : List()) LoadRows(view);
+  for (const CollectionView& view : List()) QueueRows(view);
   QueueRemovals();
   return absl::OkStatus();
 }
@@ -227,7 +227,7 @@ absl::StatusOr<CollectionView> Catalog::Restore(StoredCollection collection,
       // The caller may search at once.
       const std::atomic<bool> stopped = false;
       if (!view->encrypted->Load(*store_, view->published->parameters, stopped).ok()) {
-        LoadRows(*view);
+        QueueRows(*view);
       }
     }
     return view;
@@ -403,6 +403,7 @@ absl::Status Catalog::RunBuild(const CollectionPtr& collection, const StepObserv
   const PublishedCollection& published = *view.published;
   const StepObserver watch = [&](double done, int steps) -> absl::Status {
     if (collection->removed()) return DeletedDuringBuild(published.name);
+    collection->SetBuildShare(done / steps);
     return observer ? observer(done, steps) : absl::OkStatus();
   };
   PM_RETURN_IF_ERROR(watch(0, published.parameters.settings.steps));
@@ -481,7 +482,7 @@ absl::Status Catalog::AdoptCollections(const std::vector<CollectionState>& state
     const std::lock_guard<std::mutex> guard(mutex_);
     for (const CollectionState& state : states) {
       const auto found = collections_.find(state.name);
-      if (found != collections_.end() && found->second->IsStoredAs(state)) {
+      if (found != collections_.end() && found->second->TakeKeyOf(state)) {
         known.insert(collections_.extract(found));
       } else {
         unknown.push_back(&state);
@@ -503,7 +504,7 @@ absl::Status Catalog::AdoptCollections(const std::vector<CollectionState>& state
 
 absl::Status Catalog::AdoptState(const CollectionState& state) {
   const absl::StatusOr<CollectionView> view = Find(state.name);
-  if (!view.ok() || !view->collection->IsStoredAs(state)) return absl::OkStatus();
+  if (!view.ok() || !view->collection->TakeKeyOf(state)) return absl::OkStatus();
   PM_RETURN_IF_ERROR(AdoptParameters(state, *view));
   absl::Status outcome = AdoptChange(state, view->collection);
   outcome.Update(AdoptRows(state, view->collection->view()));
@@ -533,7 +534,7 @@ absl::Status Catalog::LoadParameters(const CollectionView& view) {
 }
 
 absl::Status Catalog::AdoptChange(const CollectionState& state, const CollectionPtr& collection) {
-  const std::optional<Collection::PendingChange> change = collection->Compare(state);
+  const std::optional<Collection::PendingChange> change = collection->TakeState(state);
   if (!change.has_value()) return absl::OkStatus();
   if (change->retriever == nullptr) {
     const absl::Cleanup end = [&] { collection->EndLoad(); };
@@ -563,7 +564,7 @@ absl::Status Catalog::AdoptEmbedding(const CollectionPtr& collection) {
 absl::Status Catalog::AdoptRows(const CollectionState& state, const CollectionView& view) {
   const auto rows = view.encrypted == nullptr ? nullptr : view.encrypted->rows();
   if (rows == nullptr) {
-    LoadRows(view);  // without delaying what else is adopted
+    QueueRows(view);  // without delaying what else is adopted
     return absl::OkStatus();
   }
   const bool is_present =
@@ -590,8 +591,8 @@ absl::Status Catalog::CatchUpRows(const CollectionView& view) {
     if (view.collection->ClaimCatchUp()) QueueCatchUp(view.collection);
     return status;
   }
-  // Searches are refused, so that none finds what was deleted. LoadRows says why.
-  LoadRows(view);
+  // Searches are refused, so that none finds what was deleted. QueueRows says why.
+  QueueRows(view);
   return absl::OkStatus();
 }
 
@@ -606,11 +607,11 @@ void Catalog::QueueCatchUp(std::weak_ptr<Collection> collection) {
   loads_.Add(catch_up, kDelay);
 }
 
-void Catalog::LoadRows(const CollectionView& view, absl::Duration delay) {
+void Catalog::QueueRows(const CollectionView& view, absl::Duration delay) {
   static constexpr absl::Duration kFirstDelay = absl::Seconds(1), kMaxDelay = absl::Minutes(1);
   static constexpr int kFailingPart = 10;  // of the time, at most, goes to attempts that fail
   if (view.encrypted == nullptr || view.published->parameters.feature_dim == 0) return;
-  if (!view.encrypted->AwaitLoad()) return;  // queued already
+  if (!view.encrypted->AnnounceLoad()) return;  // queued already
   const auto load = [this, weak = std::weak_ptr(view.collection),
                      delay](const std::atomic<bool>& stopped) {
     const CollectionPtr collection = weak.lock();
@@ -618,14 +619,14 @@ void Catalog::LoadRows(const CollectionView& view, absl::Duration delay) {
     const CollectionView view = collection->view();
     const Stopwatch running;
     const absl::Status status = view.encrypted->Load(*store_, view.published->parameters, stopped);
-    view.encrypted->EndAwaitedLoad();
+    view.encrypted->EndAnnouncedLoad();
     if (stopped || absl::IsNotFound(status) || view.encrypted->rows() != nullptr) return;
     if (warn_ && !status.ok() && delay == absl::ZeroDuration()) {
       warn_(absl::StrCat("encrypted searches of collection ", view.published->name,
                          " are refused, because its rows cannot be loaded: ", status.message()));
     }
-    LoadRows(view, std::max(std::clamp(2 * delay, kFirstDelay, kMaxDelay),
-                            kFailingPart * running.Elapsed()));
+    QueueRows(view, std::max(std::clamp(2 * delay, kFirstDelay, kMaxDelay),
+                             kFailingPart * running.Elapsed()));
   };
   loads_.Add(load, delay, view.items);
 }

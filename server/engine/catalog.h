@@ -191,7 +191,7 @@ class Catalog {
   // Catches up in the background, again and again until it succeeds.
   void QueueCatchUp(std::weak_ptr<Collection> collection);
   // Queues the rows of a collection, those of the fewest items first. Tries again after a failure.
-  void LoadRows(const CollectionView& view, absl::Duration delay = absl::ZeroDuration());
+  void QueueRows(const CollectionView& view, absl::Duration delay = absl::ZeroDuration());
   // Removes what deletions and failed restores have left in the store, in the background.
   void QueueRemovals();
 

@@ -130,7 +130,7 @@ int64_t Collection::memory() const {
   return view_.resident_memory() + reserved_;
 }
 
-bool Collection::IsStoredAs(const CollectionState& state) {
+bool Collection::TakeKeyOf(const CollectionState& state) {
   const std::lock_guard<std::mutex> guard(mutex_);
   const bool same =
       view_.published->parameters.collection_uuid == state.uuid && (key_ == 0 || key_ == state.key);
@@ -226,6 +226,7 @@ void Collection::MarkOutdated() {
 bool Collection::EndBuild() {
   const std::lock_guard<std::mutex> guard(mutex_);
   building_ = false;
+  build_share_ = -1;
   reserved_ = 0;
   FinishLoad();
   return std::exchange(outdated_, false);
@@ -302,7 +303,7 @@ void Collection::InstallQuality(const CellIndex* cells,
   if (view_.cells.get() == cells) view_.quality = std::move(quality);
 }
 
-std::optional<Collection::PendingChange> Collection::Compare(const CollectionState& state) {
+std::optional<Collection::PendingChange> Collection::TakeState(const CollectionState& state) {
   const std::lock_guard<std::mutex> guard(mutex_);
   SetItems(state.items, state.latest_version);
   const uint64_t version = view_.retriever == nullptr ? 0 : view_.retriever->version();

@@ -92,9 +92,9 @@ class Collection : public std::enable_shared_from_this<Collection> {
   bool ClaimCatchUp() { return !catch_up_is_queued_.exchange(true); }
   void BeginCatchUp() { catch_up_is_queued_ = false; }
   void Remove() { removed_ = true; }
-  // Whether this is the collection that the store has now, not an earlier one with its UUID, which
-  // a restored collection may have. Takes over its key.
-  bool IsStoredAs(const CollectionState& state);
+  // Takes over the key of the collection that the store has now. False: this is an earlier one with
+  // its UUID, which a restored collection may have.
+  bool TakeKeyOf(const CollectionState& state);
 
   // Publishes what uploads change of the parameters: the dimension unless the collection has one,
   // and class names unless it has as many. Returns what is published. NOT_FOUND: the collection was
@@ -112,8 +112,11 @@ class Collection : public std::enable_shared_from_this<Collection> {
   void ReserveForBuild(int64_t bytes);
   // Makes EndBuild return true.
   void MarkOutdated();
-  // Returns true if another daemon saved an embedding during the build.
+  // Returns true after MarkOutdated, or if another daemon saved an embedding during the build.
   bool EndBuild();
+  // The share of the running build that is done; nullopt: none runs here.
+  std::optional<double> build_share() const { return ShareOf(build_share_); }
+  void SetBuildShare(double share) { build_share_ = share; }
   // Whether the last build did not check that the labels agree with the anchors.
   std::atomic<bool>& accepts_labels() { return accepts_labels_; }
 
@@ -130,10 +133,7 @@ class Collection : public std::enable_shared_from_this<Collection> {
                     absl::Span<const std::string> deleted = {});
   void EndCells(const absl::Status& problem);
   // The share of building cells, or of measuring them, that is done; nullopt: neither runs here.
-  std::optional<double> cells_share() const {
-    const double share = cells_share_;
-    return share < 0 ? std::nullopt : std::optional(share);
-  }
+  std::optional<double> cells_share() const { return ShareOf(cells_share_); }
   void SetCellsShare(std::optional<double> share) { cells_share_ = share.value_or(-1); }
   // Publishes the quality of `cells` unless they have been replaced.
   void InstallQuality(const CellIndex* cells, std::shared_ptr<const CellQuality> quality);
@@ -146,7 +146,7 @@ class Collection : public std::enable_shared_from_this<Collection> {
     uint64_t after = 0;
   };
   // Takes over the counts of a state. Empty if nothing else is to be read now.
-  std::optional<PendingChange> Compare(const CollectionState& state);
+  std::optional<PendingChange> TakeState(const CollectionState& state);
   void EndLoad();
   // Hides items that another daemon deleted, up to this version, unless the retriever has been
   // replaced.
@@ -157,6 +157,9 @@ class Collection : public std::enable_shared_from_this<Collection> {
   std::atomic<uint64_t> adopted_parameters_bytes = 0;
 
  private:
+  static std::optional<double> ShareOf(double share) {
+    return share < 0 ? std::nullopt : std::optional(share);
+  }
   // All of the following require mutex_.
   void SetItems(uint64_t items, uint64_t latest_version);
   // Hides items in what was made of earlier versions; a later one may have such an item again.
@@ -168,9 +171,10 @@ class Collection : public std::enable_shared_from_this<Collection> {
   std::atomic<bool> removed_ = false;
   std::atomic<bool> catch_up_is_queued_ = false;
   std::atomic<bool> accepts_labels_ = false;
-  std::atomic<double> cells_share_ = -1;  // negative: nullopt
-  mutable std::mutex mutex_;              // guards the following
-  CollectionView view_;                   // without `collection`
+  std::atomic<double> build_share_ = -1;  // negative: nullopt, as of the next
+  std::atomic<double> cells_share_ = -1;
+  mutable std::mutex mutex_;      // guards the following
+  CollectionView view_;           // without `collection`
   int64_t key_;                   // in the store; 0: created here, not reported by the store yet
   uint64_t adopted_version_ = 0;  // deletions of other daemons are hidden up to here
   int loads_ = 0;

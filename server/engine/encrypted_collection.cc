@@ -111,7 +111,7 @@ EncryptedCollection::EncryptedCollection(MemoryCheck check)
 
 EncryptedCollection::~EncryptedCollection() = default;
 
-bool EncryptedCollection::AwaitLoad() {
+bool EncryptedCollection::AnnounceLoad() {
   const std::lock_guard<std::mutex> writer_guard(writer_mutex_);
   if (reading_ != nullptr) return false;
   awaits_load_ = true;

@@ -33,9 +33,9 @@ class EncryptedCollection {
   ~EncryptedCollection();
 
   // Announces a Load, so that CatchUp leaves the first version to it. False: there is a version, or
-  // one is announced already that EndAwaitedLoad has not ended.
-  bool AwaitLoad();
-  void EndAwaitedLoad() { announced_ = false; }
+  // one is announced already that EndAnnouncedLoad has not ended.
+  bool AnnounceLoad();
+  void EndAnnouncedLoad() { announced_ = false; }
   // Publishes the first version unless there is one. Concurrent calls take turns. Errors of the
   // store and of the check. CANCELLED: stopped, or no longer needed. DATA_LOSS: the store has
   // another number of items than it says, or features of another dimension.

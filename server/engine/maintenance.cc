@@ -99,8 +99,7 @@ std::string Maintenance::Next(const RebuildOptions& options) {
 }
 
 void Maintenance::Build(const std::string& name, int64_t memory, const std::atomic<bool>& stopped) {
-  const StepObserver observer = [&](double done, int steps) -> absl::Status {
-    hooks_.progress(name, done / steps);
+  const StepObserver observer = [&](double /*done*/, int /*steps*/) -> absl::Status {
     return stopped ? absl::CancelledError("the daemon stops") : absl::OkStatus();
   };
   absl::StatusOr<CollectionView> view = catalog_->Find(name);

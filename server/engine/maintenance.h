@@ -39,7 +39,6 @@ class Maintenance {
   struct Hooks {
     // Whether the collection may be built now; an error is reported as a failed build.
     std::function<absl::Status(const CollectionView&)> check;
-    std::function<void(const std::string& collection, double share)> progress;  // 0 to 1
     std::function<void(const std::string& collection, const absl::Status&)> ended;
     // Called by the constructor with the reason if the catalog is read-only, and with OK once it
     // takes writes; never if it takes them from the start.

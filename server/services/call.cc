@@ -222,7 +222,7 @@ absl::Status Call::Authorise() {
     }
   }
   PM_RETURN_IF_ERROR(CheckScopes());
-  return request_ == nullptr ? absl::OkStatus() : CheckAccess(*request_);
+  return request_ == nullptr ? absl::OkStatus() : RecordAndCheckAccess(*request_);
 }
 
 absl::Status Call::CheckScopes() const {
@@ -239,15 +239,15 @@ absl::Status Call::CheckScopes() const {
       absl::StrJoin(ScopeNames(key_->grant.scopes), ", "), key_->CoversAll() ? "" : " for some"));
 }
 
-absl::Status Call::CheckAccess(const google::protobuf::Message& message) {
+absl::Status Call::RecordAndCheckAccess(const google::protobuf::Message& message) {
   entry_.request_bytes += message.ByteSizeLong();
   if (method_.rpc.collection[0] == '\0') return absl::OkStatus();
   const std::string name = GetCollectionName(message, method_.rpc);
   PM_RETURN_IF_ERROR(CheckNotEmpty(method_.rpc.collection, name));
-  return CheckCollectionAccess(name);
+  return RecordAndCheckCollection(name);
 }
 
-absl::Status Call::CheckCollectionAccess(absl::string_view name) {
+absl::Status Call::RecordAndCheckCollection(absl::string_view name) {
   entry_.collection = std::string(name);
   if (key_ == nullptr) return key_error_;
   if (key_->Covers(name)) return absl::OkStatus();
@@ -288,7 +288,7 @@ absl::Status Call::Handle() {
   PM_RETURN_IF_ERROR(parse_error_);
   if (!method_.streams_requests && request_ == nullptr) {
     PM_RETURN_IF_ERROR(ParseRequest());
-    PM_RETURN_IF_ERROR(CheckAccess(*request_));
+    PM_RETURN_IF_ERROR(RecordAndCheckAccess(*request_));
   }
   const CancellationScope scope([this] { return Cancelled(); });
   const absl::Status status = method_.handle(*this, request_.get());
@@ -403,7 +403,6 @@ void Call::SendOutcome(absl::Status status) {
   if (absl::IsCancelled(status) && DeadlineHasPassed()) {
     status = absl::DeadlineExceededError("the deadline of the call has passed");
   }
-  if (is_build_) shared_->metrics->EndBuild(entry_.collection);
   Record(status);
   // The caller may take the outcome late.
   ClearMessage();

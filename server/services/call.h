@@ -118,15 +118,15 @@ class Call final : public grpc::ServerGenericBidiReactor {
   // stay below.
   absl::Status CheckAnswerSize(size_t bytes, absl::string_view remedy) const;
 
-  // Checks that the key covers the collection that `message` names. Handlers of streams call it for
-  // every message before they use it.
+  // Checks that the key covers the collection that `message` names, which the audit log gets, as
+  // the size of the message. Handlers of streams call it for every message before they use it.
   // PERMISSION_DENIED: the key does not cover it, whether or not it exists.
   // INVALID_ARGUMENT: no collection is named.
-  absl::Status CheckAccess(const google::protobuf::Message& message);
+  absl::Status RecordAndCheckAccess(const google::protobuf::Message& message);
 
-  // CheckAccess for a collection that is not a field of the message. UNAUTHENTICATED: the RPC needs
+  // The same for a collection that is not a field of the message. UNAUTHENTICATED: the RPC needs
   // no key and none that is valid came.
-  absl::Status CheckCollectionAccess(absl::string_view name);
+  absl::Status RecordAndCheckCollection(absl::string_view name);
 
   // The caller's key. Without an id: keys are off.
   const AccessKey& key() const { return *key_; }
@@ -179,12 +179,6 @@ class Call final : public grpc::ServerGenericBidiReactor {
   void SetAuditSubject(std::string id) { entry_.subject = std::move(id); }
 
   Metrics* metrics() const { return shared_->metrics; }
-
-  // For the metrics: fraction of a build that is done, 0 to 1.
-  void ReportBuildProgress(double fraction) {
-    is_build_ = true;
-    shared_->metrics->SetBuildProgress(entry_.collection, fraction);
-  }
 
  private:
   void OnReadDone(bool ok) override;
@@ -244,7 +238,6 @@ class Call final : public grpc::ServerGenericBidiReactor {
   std::shared_ptr<const AccessKey> key_;  // null: no valid key
   absl::Status key_error_;                // why key_ is null
   AuditEntry entry_;                      // Record completes it
-  bool is_build_ = false;
   absl::Status stream_error_;
   std::optional<grpc::ByteBuffer> answer_;
   // The operation after the write for the gateway that is under way. The end of an answer and the

@@ -122,10 +122,9 @@ void CollectionToProto(const CollectionView& view, v1::GetCollectionResponse* pr
   }
 }
 
-void DescribeCollection(const CollectionView& view, const Metrics& metrics,
-                        v1::GetCollectionResponse* proto) {
+void DescribeCollection(const CollectionView& view, v1::GetCollectionResponse* proto) {
   CollectionToProto(view, proto);
-  const std::optional<double> done = metrics.BuildProgress(view.published->name);
+  const std::optional<double> done = view.collection->build_share();
   if (done.has_value()) proto->set_build_share(*done);
   const std::optional<double> cells = view.collection->cells_share();
   if (cells.has_value()) proto->set_cells_share(*cells);

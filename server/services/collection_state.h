@@ -10,7 +10,6 @@
 #include "absl/status/statusor.h"
 #include "privatemail/v1/retrieval.pb.h"
 #include "server/engine/collection.h"
-#include "server/services/metrics.h"
 
 namespace privatemail::server {
 
@@ -41,8 +40,7 @@ std::string DescribeCells(const CollectionView& view);
 // All fields but `changes`, `max_k`, `quality`, `build_share` and `cells_share`.
 void CollectionToProto(const CollectionView& view, v1::GetCollectionResponse* proto);
 // CollectionToProto, and the progress of a build that runs.
-void DescribeCollection(const CollectionView& view, const Metrics& metrics,
-                        v1::GetCollectionResponse* proto);
+void DescribeCollection(const CollectionView& view, v1::GetCollectionResponse* proto);
 
 }  // namespace privatemail::server
 

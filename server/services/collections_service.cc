@@ -94,7 +94,7 @@ absl::Status Upsert(Catalog* catalog, Call& call, v1::UpsertItemsResponse* total
   CollectionView collection;
   uint64_t offset = 0;
   for (int64_t number = 0; call.Read(&message); ++number) {
-    PM_RETURN_IF_ERROR(call.CheckAccess(message));
+    PM_RETURN_IF_ERROR(call.RecordAndCheckAccess(message));
     if (number == 0) {
       name = message.collection();
       PM_ASSIGN_OR_RETURN(collection, catalog->Find(name));
@@ -129,7 +129,6 @@ absl::Status Build(Catalog* catalog, Call& call, const v1::BuildEmbeddingRequest
     const double elapsed = absl::ToDoubleSeconds(running.Elapsed());
     progress.set_elapsed_seconds(elapsed);
     progress.set_remaining_seconds(done > 0 ? elapsed / done * (steps - done) : 0);
-    call.ReportBuildProgress(done / steps);
     const absl::Status sent =
         call.Write(progress);  // fails when the key is revoked or expired, too
     if (!absl::IsCancelled(sent)) return sent;
@@ -163,7 +162,7 @@ absl::Status List(const Catalog& catalog, Call& call, v1::ListCollectionsRespons
   for (const CollectionView& view : catalog.List()) {
     if (!call.key().Covers(view.published->name)) continue;
     v1::GetCollectionResponse& listed = *response->add_collections();
-    DescribeCollection(view, *call.metrics(), &listed);
+    DescribeCollection(view, &listed);
     bytes += listed.ByteSizeLong() + kCollectionOverhead;
     PM_RETURN_IF_ERROR(call.CheckAnswerSize(bytes, "get collections one by one"));
   }

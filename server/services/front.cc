@@ -86,7 +86,7 @@ absl::Status GetCollection(const Catalog& catalog, Shards& shards,
   asked.clear_with_quality();
   if (!call.key().Has(kWriteScope | kAdminScope)) asked.clear_with_changes();
   PM_ASSIGN_OR_RETURN(Parts parts, shards.AskOne<v1::GetCollectionResponse>(call, asked));
-  DescribeCollection(view, *call.metrics(), answer);
+  DescribeCollection(view, answer);
   AddParts(parts, answer);
   answer->set_max_k(static_cast<uint32_t>(call.limits().max_k));
   std::map<std::string, int64_t> unknown;  // in how many shards
@@ -122,7 +122,7 @@ absl::Status List(const Catalog& catalog, Shards& shards, const v1::ListCollecti
       return absl::UnavailableError(
           absl::StrCat("not all shards know collection ", name, " yet: try again"));
     }
-    DescribeCollection(view, *call.metrics(), answer->add_collections());
+    DescribeCollection(view, answer->add_collections());
     AddParts(parts[name], answer->mutable_collections(answer->collections_size() - 1));
     PM_RETURN_IF_ERROR(call.CheckAnswerSize(answer->ByteSizeLong(), "get collections one by one"));
   }

@@ -55,7 +55,7 @@ class HealthService {
                        "but is '",
                        absl::CHexEscape(service.substr(0, 64)), "'"));
     }
-    PM_RETURN_IF_ERROR(call.CheckCollectionAccess(collection));
+    PM_RETURN_IF_ERROR(call.RecordAndCheckCollection(collection));
     PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(collection));
     return !draining_ && (view.retriever != nullptr || catalog_->is_front() ||
                           !view.published->parameters.HasAnchors());

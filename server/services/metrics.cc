@@ -161,24 +161,6 @@ void Metrics::SetCertificateExpiry(absl::Time time) {
   certificate_expiry_->Set(static_cast<double>(absl::ToUnixSeconds(time)));
 }
 
-void Metrics::SetBuildProgress(const std::string& collection, double fraction) {
-  const std::lock_guard<std::mutex> guard(builds_mutex_);
-  if (builds_.size() < kMaxNamedCollections || builds_.count(collection) > 0) {
-    builds_[collection] = fraction;
-  }
-}
-
-void Metrics::EndBuild(const std::string& collection) {
-  const std::lock_guard<std::mutex> guard(builds_mutex_);
-  builds_.erase(collection);
-}
-
-std::optional<double> Metrics::BuildProgress(const std::string& collection) const {
-  const std::lock_guard<std::mutex> guard(builds_mutex_);
-  const auto found = builds_.find(collection);
-  return found == builds_.end() ? std::nullopt : std::optional(found->second);
-}
-
 std::string Metrics::Text() const {
   std::vector<MetricFamily> families = registry_.Collect();
   const auto gauge = [&](const char* name, const char* help, auto value) {
@@ -196,11 +178,15 @@ std::string Metrics::Text() const {
   const std::vector<CollectionView> collections = catalog_->List();
   gauge("privatemail_collections", "Collections.", collections.size());
   AddCollections(collections, &families);
-  {
-    const std::lock_guard<std::mutex> guard(builds_mutex_);
-    Add("privatemail_build_progress", "Share of the steps that are done, while a build runs.",
-        MetricType::Gauge, builds_, &families);
+  Values builds;
+  for (const CollectionView& view : collections) {
+    const std::optional<double> share = view.collection->build_share();
+    if (share.has_value() && builds.size() < kMaxNamedCollections) {
+      builds[view.published->name] = *share;
+    }
   }
+  Add("privatemail_build_progress", "Share of the steps that are done, while a build runs.",
+      MetricType::Gauge, builds, &families);
   gauge("process_resident_memory_bytes", "Memory of the daemon.",
         static_cast<double>(ResidentMemory()));
   Add("process_cpu_seconds_total", "Processor time of the daemon.", MetricType::Counter,

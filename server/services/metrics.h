@@ -7,9 +7,6 @@
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 
-#include <map>
-#include <mutex>
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -36,12 +33,6 @@ class Metrics {
   // hit: a search found its evaluation keys in the cache.
   void CountEvaluationKeys(bool hit) { (hit ? key_hits_ : key_misses_)->Increment(); }
 
-  // fraction: 0 to 1, removed by EndBuild.
-  void SetBuildProgress(const std::string& collection, double fraction);
-  void EndBuild(const std::string& collection);
-  // The progress of the collection's running build; nothing if none runs.
-  std::optional<double> BuildProgress(const std::string& collection) const;
-
   // In the Prometheus text format.
   std::string Text() const;
 
@@ -58,8 +49,6 @@ class Metrics {
   prometheus::Gauge* certificate_expiry_;
   prometheus::Counter* key_hits_;
   prometheus::Counter* key_misses_;
-  mutable std::mutex builds_mutex_;
-  std::map<std::string, double> builds_;  // by collection
 };
 
 }  // namespace privatemail::server

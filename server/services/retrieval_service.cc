@@ -146,7 +146,7 @@ absl::StatusOr<std::vector<std::string>> UnknownPaths(const v1::GetCollectionReq
 absl::Status GetCollection(const Catalog& catalog, const v1::GetCollectionRequest& request,
                            Call& call, v1::GetCollectionResponse* answer) {
   PM_ASSIGN_OR_RETURN(const CollectionView view, catalog.Find(request.collection()));
-  DescribeCollection(view, *call.metrics(), answer);
+  DescribeCollection(view, answer);
   if (request.with_quality() && IsQualityCurrent(view)) {
     ToProto(*view.quality, answer->mutable_quality());
   }

@@ -82,7 +82,7 @@ absl::StatusOr<StoredCollection> ReceiveSnapshot(
   v1::RestoreCollectionRequest message;
   std::string name;
   for (int64_t number = 0; call.Read(&message); ++number) {
-    PM_RETURN_IF_ERROR(call.CheckAccess(message));
+    PM_RETURN_IF_ERROR(call.RecordAndCheckAccess(message));
     if (number == 0) {
       name = message.collection();
       // Before the caller sends the rest in vain.

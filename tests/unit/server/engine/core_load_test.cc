@@ -102,8 +102,7 @@ class CoreLoad : public ::testing::Test {
   Maintenance maintenance_{
       catalog_.get(),
       RebuildOptions{.01, absl::Milliseconds(50)},
-      {[](const CollectionView& /*view*/) { return absl::OkStatus(); },
-       [](const std::string& /*name*/, double /*done*/) {}, ExpectBuiltOrOvertaken}};
+      {[](const CollectionView& /*view*/) { return absl::OkStatus(); }, ExpectBuiltOrOvertaken}};
   steady_clock::time_point end_;  // of the load, once it has begun
   std::atomic<int64_t> builds_ = 0;
   std::atomic<int64_t> copies_ = 0;

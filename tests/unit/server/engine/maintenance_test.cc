@@ -28,7 +28,6 @@ class MaintenanceTest : public CatalogTest {
         Maintenance::Hooks{[this](const CollectionView& view) {
                              return view.published->name == "fruit" ? check_ : absl::OkStatus();
                            },
-                           [](const std::string&, double) {},
                            [this](const std::string& name, const absl::Status& status) {
                              if (name == "fruit") ++(status.ok() ? succeeded_ : failed_);
                              if (name == "later") ++passes_;

@@ -113,6 +113,8 @@ TEST_F(SharedCatalog, AdoptsDimensionAndClassNames) {
   ASSERT_THAT(one_->AppendClassNames(view, {"a", "b", "c"}), IsOk());
   EXPECT_TRUE(adopted(3));
   const auto fourth = OpenCatalog();
+  // Loading holds the connection that the following calls are to find in the pool.
+  ASSERT_TRUE(WaitUntil([&] { return fourth->Find("fruit")->encrypted->rows() != nullptr; }));
   PostgresServer::RefuseListeners(conninfo_);
   ASSERT_THAT(one_->AppendClassNames(view, {"a", "b", "c", "d"}), IsOk());
   EXPECT_THAT(fourth->AppendClassNames(*fourth->Find("fruit"), {"a", "b", "c", "x"}),
