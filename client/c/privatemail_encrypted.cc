@@ -386,7 +386,7 @@ privatemail_error privatemail_session_new(const char* collection,
     chosen.max_memory_bytes = sizeof(void*) < 8 ? 1U << 28 : 1U << 30;
   if (chosen.max_memory_bytes > INT64_MAX) return "INVALID_ARGUMENT: max_memory_bytes is too large";
   if (collection == nullptr || *collection == '\0') {
-    return "INVALID_ARGUMENT: collection must be named, but is empty";
+    return "INVALID_ARGUMENT: collection must be given, but is empty";
   }
   std::string unused;
   return Call(&unused, [&]() -> absl::Status {

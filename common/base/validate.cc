@@ -54,7 +54,7 @@ absl::StatusOr<Matrix> ScaledRows(absl::string_view field, const Rows& rows) {
 
 absl::Status CheckNotEmpty(absl::string_view field, absl::string_view value) {
   if (!value.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(field, " must be named, but is empty"));
+  return absl::InvalidArgumentError(absl::StrCat(field, " must be given, but is empty"));
 }
 
 absl::Status CheckFinitePositive(absl::string_view field, double value) {

@@ -12,7 +12,7 @@
 
 namespace privatemail {
 
-// "name must be named, but is empty"
+// "name must be given, but is empty"
 absl::Status CheckNotEmpty(absl::string_view field, absl::string_view value);
 
 // "epsilon must be finite and positive, but is nan"

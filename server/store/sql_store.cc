@@ -202,11 +202,13 @@ absl::StatusOr<int64_t> SqlStore::InsertCollection(SqlSession* session,
            SqlBytes{BytesOf(anchors.labels.data(), std::ssize(anchors.labels))},
            static_cast<int64_t>(items), static_cast<int64_t>(latest_version)}));
   if (key != 0) return key;
-  PM_ASSIGN_OR_RETURN(const int64_t is_named,
-                      session->QueryInt("SELECT count(*) FROM collections WHERE name = $1",
-                                        {SqlText{collection.name}}));
+  // The one of that name may have been deleted since.
+  PM_ASSIGN_OR_RETURN(
+      const int64_t is_of_uuid,
+      session->QueryInt("SELECT count(*) FROM collections WHERE uuid = $1 AND name <> $2",
+                        {SqlText{uuid}, SqlText{collection.name}}));
   return absl::AlreadyExistsError(
-      absl::StrCat("collection ", is_named != 0 ? collection.name : uuid, " exists already"));
+      absl::StrCat("collection ", is_of_uuid != 0 ? uuid : collection.name, " exists already"));
 }
 
 absl::Status SqlStore::Create(const StoredCollection& collection) {

@@ -287,5 +287,30 @@ TEST_F(Shards, JointAnswersHaveTheNearestOfAllShards) {
   for (const json& match : found["matches"]) EXPECT_EQ(match["label"], 2);
 }
 
+// With lists of all items both find the nearest of all.
+TEST_F(Shards, CellsHaveTheItemsOfAllShards) {
+  v1::CreateCollectionRequest things = NewThings();
+  things.add_cells(3);
+  things.set_cell_code(v1::CELL_CODE_FLOAT16);
+  ASSERT_THAT(Connect().CreateCollection(things), IsOk());
+  Fill();
+  Grant(1000, .01);
+  const std::unique_ptr<Daemon> whole = Start("whole", "127.0.0.1:0", {});
+  std::map<std::string, std::vector<std::set<std::string>>> found;  // by server, of each query
+  for (const Daemon* server : {daemon_.get(), whole.get()}) {
+    user_.flags[1] = server->address();
+    Answer({"build", "things", "--wait"});
+    for (int row = 0; row < 5; ++row) {
+      const json answer = Answer({"query", "things", "--scheme", "cells", "--vectors",
+                                  Vectors("queries"), "--row", std::to_string(row), "--epsilon",
+                                  "50", "--items", std::to_string(kItems), "-k", "8", "--yes"});
+      std::set<std::string>& ids = found[server->address()].emplace_back();
+      for (const json& match : answer["matches"]) ids.insert(match["id"]);
+      EXPECT_EQ(ids.size(), 8u);
+    }
+  }
+  EXPECT_EQ(found[daemon_->address()], found[whole->address()]);
+}
+
 }  // namespace
 }  // namespace privatemail::e2e

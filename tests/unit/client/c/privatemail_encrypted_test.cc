@@ -307,7 +307,7 @@ TEST_F(CInterface, WithoutRandomBitsNothingIsSent) {
   EXPECT_EQ(sent_.size(), 1U);
   privatemail_session* none = nullptr;
   EXPECT_STREQ(privatemail_session_new("", nullptr, &none),
-               "INVALID_ARGUMENT: collection must be named, but is empty");
+               "INVALID_ARGUMENT: collection must be given, but is empty");
 }
 
 }  // namespace

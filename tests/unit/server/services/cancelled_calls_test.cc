@@ -20,7 +20,7 @@ class CancelledCallsTest : public ServiceTest {
 
   std::vector<nlohmann::json> AllAudited() const { return CallsIn(directory_ / "audit.jsonl"); }
 
-  // Of this process, until the daemon has audited the call, which it does when the call's work
+  // Returns the processor time of this process until the daemon has audited the call, when its work
   // ends.
   double ProcessorSeconds(const std::function<void()>& call) const {
     const size_t before = AllAudited().size();

@@ -91,7 +91,7 @@ TEST_F(CollectionsServiceTest, UpsertOfSeveralCollectionsReturnsInvalidArgument)
   MakeFruit(1, false);
   EXPECT_THAT(Upsert({Message("fruit", {}), Message("fish", {})}),
               FailsWith(kInvalid, "expected 'fruit', got 'fish' in message 1"));
-  EXPECT_THAT(Upsert({}), FailsWith(kInvalid, "collection must be named"));
+  EXPECT_THAT(Upsert({}), FailsWith(kInvalid, "collection must be given"));
   EXPECT_THAT(Upsert({Message("fish", {})}), FailsWith(kNotFound, "fish"));
 }
 

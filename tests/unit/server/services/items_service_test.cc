@@ -62,7 +62,7 @@ TEST_F(ItemsServiceTest, InvalidFieldIsNamed) {
   count.set_filter("{}");
   EXPECT_THAT(Count(count), FailsWith(kInvalid, "filter must be {"));
   count.Clear();
-  EXPECT_THAT(Count(count), FailsWith(kInvalid, "collection must be named"));
+  EXPECT_THAT(Count(count), FailsWith(kInvalid, "collection must be given"));
 }
 
 TEST_F(ItemsServiceTest, AuditLogHoldsOnlyCounts) {

@@ -132,7 +132,7 @@ TEST_F(RetrievalServiceTest, InvalidRequestReturnsItsStatus) {
   };
   const auto invalid = absl::StatusCode::kInvalidArgument;
   for (const Case& bad : {
-           Case{[](auto* r) { r->clear_collection(); }, invalid, "collection must be named"},
+           Case{[](auto* r) { r->clear_collection(); }, invalid, "collection must be given"},
            Case{[](auto* r) { r->set_collection("fish"); }, absl::StatusCode::kNotFound, "fish"},
            Case{[](auto* r) { r->set_fingerprint(std::string(32, 'x')); },
                 absl::StatusCode::kFailedPrecondition,

@@ -93,7 +93,7 @@ TEST_F(SnapshotServiceTest, MissingOrTakenNameFails) {
   EXPECT_THAT(Restore("fruit", SnapshotBytes(3)),
               FailsWith(kAlreadyExists, "collection fruit exists already"));
   EXPECT_THAT(Restore("no name", SnapshotBytes(3)), FailsWith(kInvalid, "name must be"));
-  EXPECT_THAT(Send({}), FailsWith(kInvalid, "collection must be named"));
+  EXPECT_THAT(Send({}), FailsWith(kInvalid, "collection must be given"));
   const std::string bytes = SnapshotBytes(3);
   EXPECT_THAT(
       Send({{"new", bytes.substr(0, 50)}, {"other", bytes.substr(50)}}),
