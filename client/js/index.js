@@ -11,7 +11,13 @@ const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
 /** The connection to a server: its worker holds the keys, which end with it. See index.d.ts. */
 export function connect(url, {key, cache = true, timeout = 30_000} = {}) {
-  const base = new URL(url);
+  let base;
+  try {
+    base = new URL(url);
+  } catch {
+    throw new PrivateMailError("INVALID_ARGUMENT",
+                               `url must be an address such as https://search.example, but is ${url}`);
+  }
   if (base.protocol !== "https:" && !LOOPBACK.has(base.hostname)) {
     throw new PrivateMailError("INVALID_ARGUMENT", `url must begin with https://, but is ${base.protocol}//: ` +
                                "the key would be sent in clear");

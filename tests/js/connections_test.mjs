@@ -14,6 +14,8 @@ globalThis.Worker = class {
   answer(number) { this.onmessage({data: {number}}); }
 };
 const {connect} = await import(`${process.env.PRIVATEMAIL_JS}/index.js`);
+const {Engine} = await import(`${process.env.PRIVATEMAIL_JS}/src/engine.js`);
+const {Transport} = await import(`${process.env.PRIVATEMAIL_JS}/src/transport.js`);
 
 // Runs all that does not wait for a worker.
 const settle = () => new Promise((resolve) => setTimeout(resolve));
@@ -52,4 +54,16 @@ test("Calls of a closed connection fail, as do those that wait", async () => {
   for (const call of [waiting, connection.collection("things").search([1])]) {
     await assert.rejects(call, {code: "FAILED_PRECONDITION", message: "the connection is closed"});
   }
+});
+
+test("What is no address or no option is refused by name", async () => {
+  assert.throws(() => connect("fruit"), {code: "INVALID_ARGUMENT", message: /url must be an address .* but is fruit/});
+  const searched = new Engine(null, null, {}).search("fruit", [[1]], {filter: {}});
+  await assert.rejects(searched, {code: "INVALID_ARGUMENT", message: /takes k, payloads and label, but not filter/});
+});
+
+test("A cancelled call has the code that the other clients give it, and repeat", async () => {
+  globalThis.fetch = async () => new Response('{"code": "canceled"}', {status: 499});
+  const call = new Transport({url: "http://localhost:1"}).call("/S/M", new Uint8Array(), () => {}, performance.now() + 1e4);
+  await assert.rejects(call, {code: "CANCELLED"});
 });

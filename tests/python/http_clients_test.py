@@ -236,11 +236,16 @@ class NodeTest(unittest.TestCase):
         self.assertEqual(result["matches"][0]["id"], "0")
 
     def test_malformed_answers_are_refused_and_not_repeated(self):
-        self.service.front.change = lambda answer: with_scores(answer, lambda scores: scores[:-1])
+        def damaged(answer):  # in the last byte of its second message, the table's first block
+            first = 5 + struct.unpack(">I", answer[1:5])[0]
+            last = first + 4 + struct.unpack(">I", answer[first + 1:first + 5])[0]
+            return answer[:last] + bytes([answer[last] ^ 1]) + answer[last + 1:]
+        self.service.front.change = damaged
         self.addCleanup(setattr, self.service.front, "change", None)
         self.service.front.take_calls()
         result, = self.service.found_by_node(vectors(1)[0])
-        self.assertRegex(result["error"], "^(DATA_LOSS|UNAVAILABLE): ")
+        self.assertRegex(result["error"], "^DATA_LOSS: ")
+        self.assertEqual(len(self.service.front.take_calls()), 2)  # the description and the search
 
     def test_a_refusal_of_the_server_is_told(self):
         self.service.key_file, key_file = self.service.path / "wrong.key", self.service.key_file

@@ -49,7 +49,10 @@ export class Engine {
   }
 
   /** The result of each target. */
-  async search(name, targets, {k = 8, payloads = false, label}) {
+  async search(name, targets, {k = 8, payloads = false, label, ...others}) {
+    for (const other in others) {
+      throw new PrivateMailError("INVALID_ARGUMENT", `search takes k, payloads and label, but not ${other}`);
+    }
     if (!Number.isSafeInteger(k)) {
       throw new PrivateMailError("INVALID_ARGUMENT", `k must be an integer, but is ${k}`);
     }

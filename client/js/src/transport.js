@@ -16,7 +16,8 @@ class CallError extends PrivateMailError {
 // The error of a body {"code": "not_found", "message": ...}.
 function toError({code, message}, retryAfter, otherwise) {
   const known = typeof code === "string" ? code.toUpperCase() : "UNAVAILABLE";
-  return new CallError(known, message ?? otherwise, /^\d+$/.test(retryAfter ?? "") ? Number(retryAfter) : null);
+  return new CallError(known === "CANCELED" ? "CANCELLED" : known,  // as the other clients write it
+                       message ?? otherwise, /^\d+$/.test(retryAfter ?? "") ? Number(retryAfter) : null);
 }
 
 function parseJson(bytes) {
