@@ -56,7 +56,7 @@ const fails = (call, code, part = "") => assert.rejects(call, (error) => {
   return true;
 });
 
-// Of rows that are near the axis of their class.
+// Makes rows near the axis of their class.
 const features = (rows) => Array.from({ length: rows * DIM }, (_, i) =>
   Math.random() / 4 + (i % DIM === Math.floor(i / DIM) % LABELS ? 1 : 0));
 const labelled = (name) => ({

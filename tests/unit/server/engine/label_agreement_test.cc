@@ -25,8 +25,7 @@ struct Scene {
   }
 };
 
-// Classes of `per_class` items each around directions of their own; spread 10: they cannot be told
-// apart.
+// Draws classes of `per_class` items each around directions of their own. With spread 10 they mix.
 Scene Draw(int per_class, double spread, unsigned seed) {
   std::mt19937 bits(seed);
   std::normal_distribution<double> normal;

@@ -99,7 +99,7 @@ TEST_F(IdleCallsTest, UnreadStreamEndsInTimeOrWhenOthersWait) {
              Audited("GetAnchors").size() > before;
     }));
     ListAll();
-    // Those that had waited for less when a place was needed go on.
+    // Streams that had waited for less when a place was needed go on.
     const size_t fewest = idle_seconds < 1 ? kStreams : 1;
     ASSERT_TRUE(WaitUntil([&] { return Audited("GetAnchors").size() >= before + fewest; }));
     for (size_t i = 0; i < kStreams; ++i) {

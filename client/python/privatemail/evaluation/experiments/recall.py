@@ -74,7 +74,7 @@ def _about_ceiling(study: Study, classes: int, metric: Metric) -> str:
     at = " and ".join(f"{short(_ceiling(epsilon, study, classes, metric))} at epsilon {short(epsilon)}"
                       for epsilon in sorted({study.epsilons[0], study.epsilons[-1]}))
     return (f"The ceiling is the most {metric.name} of answers that are computed from one release alone, where that is "
-            f"(epsilon, delta)-DP for any two targets, whatever their classes: {at} for {classes} classes, as a mean "
+            f"(epsilon, delta)-DP for two targets of equal or different classes: {at} for {classes} classes, as a mean "
             "over classes of equal weight.")
 
 

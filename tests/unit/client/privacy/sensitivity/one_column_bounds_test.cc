@@ -1,4 +1,4 @@
-// The proven bounds beside their formulas in plain loops, in a type of more digits: never below
+// Compares the proven bounds with their formulas in plain loops, in a type of more digits: never below
 // them, though they are computed in double, and hardly above. Over narrow and wide kernels and
 // light and heavy label graphs, so that every branch of a formula decides somewhere.
 #include "tests/golden/one_column_bounds.h"
