@@ -24,7 +24,7 @@ class Service:
 
     def wait_until_ready(self, collection):
         """Until queries for its cells are answered, and their quality is measured if it is published."""
-        for _ in range(600):
+        for _ in range(3000):
             try:
                 if collection.info()["cells_ready"] and collection.plan(epsilon=1):
                     return

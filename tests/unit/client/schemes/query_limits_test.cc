@@ -70,20 +70,20 @@ TEST(CheckRanking, NamesTheSizes) {
       FailsWith(kDeadline, "anchor_count 10000 and feature_dim 10000, unless the target's label"));
 }
 
-// The client is made in time, but one query's post-processing takes 10,000 steps over 3,005 rows.
+// The client is made in time, but one query's post-processing takes 10,000 steps over 6,005 rows.
 // The server sends no coordinates, so that nothing else rehearses a release.
 TEST(ClientLimits, ReleaseThatWouldTakeTooLongIsNotCharged) {
   const FundedLedger funded;
   SeededBits bits(1);
   EmbeddingSettings settings;
   settings.steps = 10'000;
-  Anchors anchors{NormalRows(3000, 8, 1), {}};
-  for (int i = 0; i < 3000; ++i) anchors.labels.push_back(i % 5);
+  Anchors anchors{NormalRows(6000, 8, 1), {}};
+  for (int i = 0; i < 6000; ++i) anchors.labels.push_back(i % 5);
   const PublicParameters parameters =
       *MakePublicParameters(kUuid, settings, anchors, {}, "vectors", {}, std::nullopt);
   ASSERT_OK_AND_ASSIGN(
       const JointScheme scheme,
-      JointScheme::Create(parameters, anchors, {}, {.max_computing = absl::Milliseconds(500)}));
+      JointScheme::Create(parameters, anchors, {}, {.max_computing = absl::Seconds(2)}));
   PrivacyCost cost;
   cost.epsilon = 1;
   cost.delta = 1e-5;

@@ -44,7 +44,7 @@ TEST_F(EvilAnswers, MessagesOfAStreamAddUp) {
   EXPECT_EQ(four.size(), 4U);
   const int64_t before = server_.messages_sent();
   const std::string bytes = chunk.SerializeAsString();
-  server_.Answer("GetAnchors", CannedAnswer{[&](int64_t) { return bytes; }});
+  server_.Answer("GetAnchors", CannedAnswer{[bytes](int64_t) { return bytes; }});
   EXPECT_THAT(Connect(1'000'000).GetAnchors("fruit", "digest"), FailsWith(kExhausted, "memory"));
   EXPECT_LT(server_.messages_sent() - before, 1000);
   server_.Answer("GetAnchors", CannedAnswer{[](int64_t) { return ""; }});

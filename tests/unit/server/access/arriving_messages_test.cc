@@ -112,8 +112,8 @@ TEST_F(ArrivingMessagesTest, LittleMemoryHasTwoPlaces) {
     limits.max_transport_memory = 1;
     return limits;
   }());
+  int started = 0;  // outlives the places, which count as they leave
   std::deque<ArrivingMessages::Place> places;
-  int started = 0;
   for (int i = 0; i < 3; ++i)
     places.emplace_back(&messages).Enter("", /*is_operator=*/false, [&] { ++started; });
   EXPECT_EQ(started, 2);
