@@ -19,10 +19,22 @@ bool IsBidiOrSeparator(unsigned char second, unsigned char third) {
   return second == 0x81 && third >= 0xa6 && third <= 0xa9;
 }
 
-// Bytes of the control character at `at`; 0 if there is none.
+// Bytes of the UTF-8 character at `at`, that of one byte included; 0 if there is none.
+size_t CharacterBytes(absl::string_view text, size_t at) {
+  const unsigned char byte = ByteAt(text, at);
+  if (byte < 0x80) return 1;
+  const size_t bytes = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
+  if (byte < 0xc2 || byte > 0xf4) return 0;
+  for (size_t next = 1; next < bytes; ++next) {
+    if ((ByteAt(text, at + next) & 0xc0) != 0x80) return 0;
+  }
+  return bytes;
+}
+
+// Bytes of the control character, or the byte that is no UTF-8, at `at`; 0 if there is none.
 size_t ControlCharacterBytes(absl::string_view text, size_t at) {
   const unsigned char byte = ByteAt(text, at);
-  if (byte < 0x20 || byte == 0x7f) return 1;
+  if (byte < 0x20 || byte == 0x7f || CharacterBytes(text, at) == 0) return 1;
   const unsigned char next = ByteAt(text, at + 1);
   if (byte == 0xc2) return next >= 0x80 && next < 0xa0 ? 2 : 0;  // U+0080 to U+009F
   if (byte == 0xd8) return next == 0x9c ? 2 : 0;                 // U+061C, bidirectional
@@ -46,7 +58,9 @@ std::string Printable(absl::string_view text) {
       safe += absl::CHexEscape(text.substr(at, control));
       at += control;
     } else {
-      safe += text[at++];
+      const size_t bytes = CharacterBytes(text, at);
+      safe.append(text.data() + at, bytes);
+      at += bytes;
     }
   }
   return safe;

@@ -13,6 +13,7 @@ namespace privatemail {
 // terminal, begin a log line or reverse what follows. Escaped:
 // - ASCII control characters and DEL
 // - C1 controls, line and paragraph separators, bidirectional controls (as UTF-8)
+// - bytes that are no UTF-8, which an 8-bit terminal takes for C1 controls
 std::string Printable(absl::string_view text);
 
 // `text` cut to at most `max_bytes` (>= 3) bytes, ending in "..." if cut. UTF-8 characters stay

@@ -14,6 +14,13 @@ TEST(Printable, EscapesControlCharacters) {
       << "U+009B is the escape sequence's one-character form";
 }
 
+TEST(Printable, EscapesWhatIsNoUtf8) {
+  EXPECT_EQ(Printable("\x9b"
+                      "2J\xff \xe9\xb7"),
+            R"(\x9b2J\xff \xe9\xb7)")
+      << "a terminal of 8 bits takes 0x9b for an escape sequence";
+}
+
 TEST(Printable, EscapesBidirectionalControlsAndSeparators) {
   EXPECT_EQ(Printable("a\u202e\u2066\u200f\u061cb"),
             R"(a\xe2\x80\xae\xe2\x81\xa6\xe2\x80\x8f\xd8\x9cb)");
