@@ -196,7 +196,12 @@ int RunProgram(int argc, char** argv) {
   RequireValidWords(app);
   if (const std::optional<int> end = Parse(app, context, argc, argv)) return *end;
 
-  const absl::Status status = Run(context, deadline_seconds);
+  absl::Status status = Run(context, deadline_seconds);
+  if (status.ok() && !std::cout.flush()) {
+    status = absl::DataLossError(
+        "standard output cannot be written, so what was found is not all there; `privatemail "
+        "resend` prints the answer of a release again, at no cost");
+  }
   if (status.ok()) return context.exit_code;
   PrintError(WithFlagName(status, *ChosenCommand(app)), context.json);
   return absl::IsInvalidArgument(status) ? kExitUsage : kExitFailure;

@@ -45,6 +45,15 @@ TEST_F(CommandLine, MistypedWordIsSuggested) {
               HasSubstr("there is no option --listn; did you mean \"--listen\"?"));
 }
 
+TEST_F(CommandLine, OutputThatCannotBeWrittenIsAnError) {
+  const Outcome outcome =
+      Program({"/bin/sh", "-c",
+               PRIVATEMAIL " calibrate --mechanism laplace --epsilon 1 --sensitivity 1 >/dev/full"})
+          .Wait();
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("error: standard output cannot be written"));
+}
+
 TEST_F(CommandLine, BashCompletionKnowsCommandsAndOptions) {
   const Outcome script = Run({"completion", "bash"});
   EXPECT_EQ(script.exit_code, 0) << script.err;
