@@ -28,8 +28,9 @@ struct SharedByExchanges {
   const Gateway::Options options;
   grpc::GenericStub stub;
   boost::asio::io_context io{1};  // its thread runs all of an exchange but conversions
-  BackgroundQueue conversions{
-      BackgroundQueue::Priority::kLow};  // of long messages in JSON, the shortest first
+  // Of long messages in JSON, the shortest first. At low priority a busy machine would delay them
+  // until their callers counted as idle.
+  BackgroundQueue conversions{BackgroundQueue::Priority::kNormal};
 };
 
 // Reads the messages of the request, gives them to the call, and writes its answers. Owned by its

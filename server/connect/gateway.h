@@ -17,7 +17,7 @@ namespace privatemail::server {
 
 // Serves HTTP/1.1 without TLS and turns each request into a call on a channel in this process, so
 // that keys, scopes, quotas, places for messages, deadlines and the audit log are those of gRPC.
-// Thread-safe. One thread does all input and output, one of low priority converts long messages in
+// Thread-safe. One thread does all input and output, one converts long messages in
 // JSON; a connection that waits costs memory but no thread.
 //   - A header has at most 16 KiB and takes at most 5 s; a connection without a request is closed
 //     after 60 s, and earlier if there are kMaxConnections.

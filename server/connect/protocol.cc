@@ -109,6 +109,32 @@ absl::StatusOr<std::string> ConvertMessage(const protobuf::Descriptor& type,
   return std::move(result.text);
 }
 
+// Whether an array has null as an element, which protobuf drops, so that others would take its
+// place.
+bool HasNullInArray(const grpc::ByteBuffer& json) {
+  std::vector<grpc::Slice> slices;
+  if (!json.Dump(&slices).ok()) return false;
+  std::string open;  // brackets
+  bool in_text = false, is_escaped = false;
+  for (const grpc::Slice& slice : slices) {
+    for (const uint8_t byte : slice) {
+      if (in_text) {
+        in_text = is_escaped || byte != '"';
+        is_escaped = !is_escaped && byte == '\\';
+      } else if (byte == '"') {
+        in_text = true;
+      } else if (byte == '[' || byte == '{') {
+        open += static_cast<char>(byte);
+      } else if (byte == ']' || byte == '}') {
+        if (!open.empty()) open.pop_back();
+      } else if (byte == 'n' && !open.empty() && open.back() == '[') {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<Codec> ParseContentType(absl::string_view text) {
@@ -174,6 +200,10 @@ Envelope DecodeEnvelope(const char (&bytes)[kEnvelopeBytes]) {
 absl::StatusOr<grpc::ByteBuffer> JsonToBinary(const protobuf::Descriptor& type,
                                               const grpc::ByteBuffer& json, int64_t max_bytes,
                                               const std::atomic<bool>& stopped) {
+  if (HasNullInArray(json)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("not a ", type.name(), " in JSON: an array must hold values, but has null"));
+  }
   absl::StatusOr<std::string> binary = ConvertMessage(
       type, json, absl::StatusCode::kInvalidArgument, max_bytes, stopped,
       [](auto... arguments) { return protobuf::util::JsonToBinaryStream(arguments...); });

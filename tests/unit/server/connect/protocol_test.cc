@@ -33,6 +33,19 @@ absl::StatusOr<v1::UpsertItemsRequest> ParseUpsert(const std::string& json,
   return request;
 }
 
+// What JavaScript makes of NaN. Dropped, it would shift the numbers behind it.
+TEST(ConnectProtocol, NullInAnArrayIsRefused) {
+  for (const char* json :
+       {R"({"items":[{"id":"a","features":[0.5,null,1]}]})", R"({"items":[null]})",
+        R"({"items":[{"id":"a\"]","features":[ null]}]})"}) {
+    EXPECT_THAT(ParseUpsert(json), FailsWith(kInvalid, "an array must hold values, but has null"))
+        << json;
+  }
+  ASSERT_OK_AND_ASSIGN(const auto parsed,
+                       ParseUpsert(R"({"items":[{"id":"[null","payload":null,"features":[1]}]})"));
+  EXPECT_EQ(parsed.items(0).id(), "[null");
+}
+
 // The table "Error Codes" of the protocol.
 TEST(ConnectProtocol, CodesHaveTheNamesAndStatusesOfTheProtocol) {
   const std::map<std::string, int> expected = {
