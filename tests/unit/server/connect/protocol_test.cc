@@ -65,7 +65,7 @@ TEST(ConnectProtocol, CodesHaveTheNamesAndStatusesOfTheProtocol) {
   }
   EXPECT_EQ(actual, expected);
   EXPECT_EQ(ErrorJson({grpc::StatusCode::UNAVAILABLE, ""}), R"({"code":"unavailable"})");
-  EXPECT_EQ(ErrorJson({static_cast<grpc::StatusCode>(77), ""}), R"({"code":"unknown"})");
+  EXPECT_EQ(ErrorJson({static_cast<grpc::StatusCode>(20), ""}), R"({"code":"unknown"})");
 }
 
 TEST(ConnectProtocol, EndOfStreamHasErrorAndMetadata) {
