@@ -7,7 +7,6 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
@@ -19,11 +18,12 @@
 namespace privatemail {
 namespace {
 
-// The beginning of a cell for a message; a cell can be as long as the file.
-std::string Quoted(absl::string_view cell) {
-  constexpr size_t kMaxQuoted = 40;
-  return absl::StrCat("'", absl::CHexEscape(cell.substr(0, kMaxQuoted)),
-                      cell.size() > kMaxQuoted ? "...'" : "'");
+// Describes a cell without its value, which may be private.
+std::string Described(absl::string_view cell) {
+  if (cell.empty()) return "nothing";
+  std::string text = absl::StrCat("text of length ", cell.size());
+  if (absl::StrContains(cell, ';')) absl::StrAppend(&text, " with ';'");
+  return text;
 }
 
 // Calls `use` for each line that is not blank, with its number from 1, until an error. The first of
@@ -104,7 +104,7 @@ absl::StatusOr<int64_t> AppendCells(absl::string_view name, int64_t line_number,
     const absl::string_view cell = absl::StripAsciiWhitespace(text);
     if (!absl::SimpleAtof(cell, &values->emplace_back())) {
       return BadFile(name, "line ", line_number, " column ", first + count,
-                     ": expected a number, got ", Quoted(cell),
+                     ": expected a number, got ", Described(cell),
                      cell.find_first_of("; \t") == absl::string_view::npos
                          ? ""
                          : ": commas separate columns, and points decimals");
@@ -162,12 +162,12 @@ absl::Status AddNumbers(absl::string_view name, const std::vector<int64_t>& line
       labels->numbers.push_back(*label);
       continue;
     }
-    const std::string text = Quoted(labels->names[row]);
     if (std::trunc(numbers[row]) != numbers[row]) {
-      return BadFile(name, "line ", lines[row], " column 1: expected one integer, got ", text);
+      return BadFile(name, "line ", lines[row],
+                     " column 1: expected one integer, got a number with decimals");
     }
-    return BadFile(name, "row ", row, " (line ", lines[row], "): label ", text,
-                   " is beyond what a 32-bit integer holds");
+    return BadFile(name, "row ", row, " (line ", lines[row],
+                   "): the label is beyond what a 32-bit integer holds");
   }
   for (size_t row = 0; row < numbers.size(); ++row) {  // "1.0", of integers beside missing ones
     std::string& text = labels->names[row];
@@ -232,7 +232,7 @@ absl::StatusOr<LabelColumn> ParseTextLabels(absl::string_view name, absl::string
     cells.emplace_back(line);
     if (has_cells) cells = SplitCells(line);
     if (cells.size() != (has_index ? 2 : 1)) {
-      return BadFile(name, "line ", number, ": expected one label, got ", Quoted(line));
+      return BadFile(name, "line ", number, ": expected one label, got ", cells.size(), " cells");
     }
     labels.names.push_back(std::move(cells.back()));
     lines.push_back(number);

@@ -10,7 +10,6 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/base/status_macros.h"
@@ -52,8 +51,7 @@ absl::StatusOr<Header> ParseDict(absl::string_view name, absl::string_view text)
 absl::StatusOr<Header> ParseHeader(absl::string_view name, absl::string_view bytes) {
   constexpr absl::string_view kMagic("\x93NUMPY", 6);
   if (!absl::StartsWith(bytes, kMagic)) {
-    return BadFile(name, "expected an .npy file, which begins with \\x93NUMPY, got '",
-                   absl::CHexEscape(bytes.substr(0, kMagic.size())), "'");
+    return BadFile(name, "expected an .npy file, which begins with \\x93NUMPY, got other bytes");
   }
   if (bytes.size() < 12)
     return BadFile(name, "the header is cut off after ", bytes.size(), " bytes");
@@ -147,10 +145,9 @@ absl::StatusOr<int32_t> LabelAt(absl::string_view name, absl::string_view bytes,
   }
   if (const std::optional<int32_t> label = WholeLabel(number); label.has_value()) return *label;
   if (std::trunc(number) == number) {
-    return BadFile(name, "row ", row, ": label ", absl::StrFormat("%.20g", number),
-                   " is beyond what a 32-bit integer holds");
+    return BadFile(name, "row ", row, ": the label is beyond what a 32-bit integer holds");
   }
-  return BadFile(name, "row ", row, ": label ", number, " is no whole number");
+  return BadFile(name, "row ", row, ": the label is no whole number");
 }
 
 // UTF-8 of a text that numpy pads with NUL: bytes ('S'), or characters of 4 bytes ('U').
@@ -166,7 +163,7 @@ absl::StatusOr<std::string> TextAt(absl::string_view name, absl::string_view byt
     auto code = Load<uint32_t>(bytes, offset + at);
     if (type.is_big_endian) code = __builtin_bswap32(code);
     if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) {
-      return BadFile(name, "row ", row, ": expected text, got the character ", code);
+      return BadFile(name, "row ", row, ": expected text, got what is no character");
     }
     if (code < 0x80) {
       text += static_cast<char>(code);

@@ -25,15 +25,17 @@ absl::StatusOr<VectorFile> ParseTable(absl::string_view name, absl::string_view 
     return BadFile(name, "expected at least 4 bytes, got ", bytes.size());
   }
   const auto columns = Load<int32_t>(bytes, 0);
-  if (columns < 1) return BadFile(name, "row 0 says ", columns, " columns, expected at least 1");
+  if (columns < 1) return BadFile(name, "row 0 says fewer columns than 1");
   const size_t row_size = kValueBytes + kValueBytes * static_cast<size_t>(columns);
   const size_t whole_rows = bytes.size() / row_size;
   for (size_t row = 0; row < whole_rows; ++row) {
     const auto count = Load<int32_t>(bytes, row * row_size);
     if (count != columns) {
-      return BadFile(name, "row ", row, " says ", count, " columns, expected ", columns,
-                     " as in row 0");
+      return BadFile(name, "row ", row, " says another number of columns than row 0");
     }
+  }
+  if (whole_rows == 0) {
+    return BadFile(name, "row 0 says more columns than the ", bytes.size(), " bytes hold");
   }
   if (bytes.size() % row_size != 0) {
     return BadFile(name, "expected rows of ", row_size, " bytes (", columns, " columns), but ",

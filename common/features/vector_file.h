@@ -39,7 +39,7 @@ class VectorFile {
  public:
   // - PERMISSION_DENIED, DATA_LOSS: the file cannot be read
   // - INVALID_ARGUMENT: no such file, an extension other than .npy .npz .fvecs .ivecs .csv, or
-  //   malformed content; the message names the file, the position, what was expected and what came
+  //   malformed content; the message names file, position and what was expected, never a value
   static absl::StatusOr<VectorFile> Open(const std::string& path);
   // Parses bytes that outlive it; the extension of `name` selects the format, and messages begin
   // with it.

@@ -236,11 +236,10 @@ TEST(Npy, ReadsLabelsThatAreText) {
 TEST(Npy, OtherLabelsAreRefused) {
   ExpectRefusedLabels(
       {{"l.npy", NpyOf("'<i8'", "(2,)", Bytes("\x01\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0")),
-        "row 1: label 4294967296 is beyond"},
-       {"l.npy", NpyOf("'<u8'", "(1,)", Bytes("\0\0\0\0\0\0\0\x80")),
-        "row 0: label 9223372036854775808 is"},
-       {"l.npy", NpyOf("'<u4'", "(1,)", "\xff\xff\xff\xff"), "row 0: label 4294967295 is beyond"},
-       {"l.npy", NpyOf("'<f4'", "(1,)", Bytes("\0\0\xc0?")), "row 0: label 1.5 is no whole number"},
+        "row 1: the label is beyond"},
+       {"l.npy", NpyOf("'<u8'", "(1,)", Bytes("\0\0\0\0\0\0\0\x80")), "row 0: the label is beyond"},
+       {"l.npy", NpyOf("'<u4'", "(1,)", "\xff\xff\xff\xff"), "row 0: the label is beyond"},
+       {"l.npy", NpyOf("'<f4'", "(1,)", Bytes("\0\0\xc0?")), "row 0: the label is no whole number"},
        {"l.npy", NpyOf("'<M8'", "(1,)", "12345678"), "expected labels that are numbers or text"},
        {"l.npy", NpyOf("'|u1'", "(2, 2)", "1234"), "expected labels of shape (n,) or (n, 1)"}});
 }
@@ -260,11 +259,13 @@ TEST(Fvecs, FloatsAndIntegersBecomeVectorsOrLabels) {
 TEST(Fvecs, MalformedRowIsNamed) {
   ExpectRefusedVectors(
       {{"a.fvecs", "abc", "expected at least 4 bytes, got 3"},
-       {"a.fvecs", Bytes("\0\0\0\0"), "row 0 says 0 columns, expected at least 1"},
-       {"a.fvecs", "\xff\xff\xff\xff", "row 0 says -1 columns"},
-       {"a.fvecs", Bytes("\x01\0\0\0\0\0\x80?\x02\0\0\0\0\0\x80?"), "row 1 says 2 columns"},
+       {"a.fvecs", Bytes("\0\0\0\0"), "row 0 says fewer columns than 1"},
+       {"a.fvecs", "\xff\xff\xff\xff", "row 0 says fewer columns than 1"},
+       {"a.fvecs", Bytes("\x01\0\0\0\0\0\x80?\x02\0\0\0\0\0\x80?"),
+        "row 1 says another number of columns than row 0"},
        {"a.fvecs", Bytes("\x01\0\0\0\0\0\x80?\x01\0\0\0\0"), "expected rows of 8 bytes"},
-       {"a.fvecs", Bytes("\xff\xff\xff\x7f\0\0\x80?"), "expected rows of 8589934592 bytes"}});
+       {"a.fvecs", Bytes("\xff\xff\xff\x7f\0\0\x80?"),
+        "row 0 says more columns than the 8 bytes hold"}});
 }
 
 TEST(Csv, ReadsNumbersBlanksAndAHeaderLine) {
@@ -278,17 +279,15 @@ TEST(Csv, ReadsNumbersBlanksAndAHeaderLine) {
   EXPECT_EQ((*vectors)(1, 2), .5f);
 }
 
+// Never by a value, which may be that of a private query.
 TEST(Csv, NonNumericCellOrUnequalRowIsNamedByPosition) {
-  std::string quoted = "line 2 column 1: expected a number, got '";
-  for (int i = 0; i < 40; ++i) quoted += "\\x01";
   ExpectRefusedVectors(
-      {{"a.csv", "x,y\n1,2\n3,four\n", "line 3 column 2: expected a number, got 'four'"},
-       {"a.csv", "1,2\n3,\n", "line 2 column 2: expected a number, got ''"},
-       {"a.csv", "1,x\n", "line 1 column 2: expected a number, got 'x'"},
+      {{"a.csv", "x,y\n1,2\n3,four\n", "line 3 column 2: expected a number, got text of length 4"},
+       {"a.csv", "1,2\n3,\n", "line 2 column 2: expected a number, got nothing"},
+       {"a.csv", "1,x\n", "line 1 column 2: expected a number, got text of length 1"},
        {"a.csv", "1;2\n",
-        "line 1 column 1: expected a number, got '1;2': commas separate columns, and points "
-        "decimals"},
-       {"a.csv", "1\n" + std::string(1000, '\x01'), quoted + "...'"},
+        "line 1 column 1: expected a number, got text of length 3 with ';': commas separate "
+        "columns, and points decimals"},
        {"a.csv", "1,2\n\n3\n", "line 3: expected 2 columns as in the first row, got 1"},
        {"a.csv", "Id,x\na,1\n", "line 1: column Id holds ids: give them by --ids"},
        {"a.csv", "x,y\n", "expected at least one row"}});
@@ -332,10 +331,10 @@ TEST(Csv, LabelsAreIntegersOrNames) {
   EXPECT_THAT(mixed.names, ElementsAre("heron, grey", "1"));
   EXPECT_THAT(mixed.numbers, IsEmpty());
   ExpectRefusedLabels(
-      {{"l.csv", "Labels\n1\n2147483648\n", "row 1 (line 3): label '2147483648' is beyond"},
-       {"l.csv", "1\n1.5\n", "line 2 column 1: expected one integer, got '1.5'"},
+      {{"l.csv", "Labels\n1\n2147483648\n", "row 1 (line 3): the label is beyond"},
+       {"l.csv", "1\n1.5\n", "line 2 column 1: expected one integer, got a number with decimals"},
        {"l.csv", "id,kind\n7,tea\n", "line 1: column id holds ids: give them by --ids"},
-       {"l.csv", "1,2\n", "line 1: expected one label, got '1,2'"},
+       {"l.csv", "1,2\n", "line 1: expected one label, got 2 cells"},
        {"l.txt",
         Bytes("\xff\xfe"
               "1\0"),
