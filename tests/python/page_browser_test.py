@@ -331,8 +331,14 @@ class PageTest(BrowserTest):
         for name, why in (("a-model", "described by a model that this page was started without"),
                           ("an-empty", "Nothing is in it yet"), ("not-built", "Its operator still has to prepare it")):
             self.assertRegex(said, f"“{name}” cannot be searched here. [^.]*{why}")
-        self.browser.value_of("document.getElementById('collection').value = 'plain';"
-                              "document.getElementById('collection').dispatchEvent(new Event('change')); 0")
+        for name, promise, stays in (("things", "similar items of its collection and cannot be sure", "partly random form of it"),
+                                     ("colours", "closest pictures of its collection without ever", "Your picture never leaves"),
+                                     ("plain", "closest items of its collection without ever", "Your file never leaves")):
+            self.browser.value_of(f"document.getElementById('collection').value = '{name}';"
+                                  "document.getElementById('collection').dispatchEvent(new Event('change')); 0")
+            self.browser.wait_for(f"document.getElementById('operators').href.endsWith('#{name}')"
+                                  f" && document.getElementById('promise').innerText.includes({json.dumps(promise)})")
+            self.assertIn(stays, self.text("#stays"))
         self.browser.wait_for("document.querySelector('#drop strong').innerText.includes('a file of vectors')")
         self.browser.drop("#drop", self.folder / "red.png")
         self.wait_for_state("error")

@@ -272,11 +272,13 @@ async function start() {
   const vectors = ".npy,.fvecs,.csv";
   at("file").accept = collection.takes_pictures ? `.jpg,.jpeg,.png,.webp,${vectors}` : vectors;
   for (const part of document.querySelectorAll(".own")) part.textContent = collection.takes_pictures ? "a picture" : "a file of vectors";
-  if (!collection.takes_pictures) at("stays").textContent = "Your file never leaves this computer. The key that opens the answer stays here, too.";
-  if (main() !== "encrypted") {
-    at("promise").textContent = `The server finds similar ${noun()} of its collection and cannot be sure what you are looking for.`;
-    at("stays").textContent = "Your choice never leaves this computer: only a blurred or partly random form of it does.";
-  }
+  const isEncrypted = main() === "encrypted";
+  at("promise").textContent = isEncrypted
+    ? `The server finds the closest ${noun()} of its collection without ever learning what you are looking for.`
+    : `The server finds similar ${noun()} of its collection and cannot be sure what you are looking for.`;
+  at("stays").textContent = isEncrypted
+    ? `Your ${collection.takes_pictures ? "picture" : "file"} never leaves this computer. The key that opens the answer stays here, too.`
+    : "Your choice never leaves this computer: only a blurred or partly random form of it does.";
   at("samples").classList.toggle("none", collection.samples.length === 0);
   at("samples").querySelector("ul").replaceChildren(...collection.samples.map((id) => {
     const button = element("button", {class: "thumb"}, element("img", {src: `picture?id=${encodeURIComponent(id)}`, alt: `Sample: ${readable(id)}`}));
