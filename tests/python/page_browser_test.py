@@ -231,6 +231,11 @@ class PageTest(BrowserTest):
         self.assertEqual(self.calls(), 3 * SEARCH)
         self.assertEqual(self.service.charges("plain"), [])
         self.check_quiet()
+        self.browser.click("#operators")
+        self.browser.wait_for("document.getElementById('budget')?.innerText")
+        self.assertIn("need no budget", self.text("#budget"))
+        self.assertFalse(self.browser.value_of("document.getElementById('set').checkVisibility()"))
+        self.assertIn("plain\t1200\t1200\t\t", self.text("#collections"))
 
     def test_vectors_by_keyboard_until_the_allowance_is_used_up(self):
         self.open_page("things")
@@ -328,7 +333,7 @@ class PageTest(BrowserTest):
         self.assertEqual(self.browser.value_of(offered), ["colours", "plain", "things"])  # that of pictures first
         self.assertEqual(self.browser.value_of("document.getElementById('collection').value"), "colours")
         said = self.text("#cannot")
-        for name, why in (("a-model", "described by a model that this page was started without"),
+        for name, why in (("a-model", "described by a model that this page was started without: start it again with --model"),
                           ("an-empty", "Nothing is in it yet"), ("not-built", "Its operator still has to prepare it")):
             self.assertRegex(said, f"“{name}” cannot be searched here. [^.]*{why}")
         for name, promise, stays in (("things", "similar items of its collection and cannot be sure", "partly random form of it"),
@@ -344,6 +349,12 @@ class PageTest(BrowserTest):
         self.wait_for_state("error")
         self.assertIn("This collection takes no pictures", self.text("#problem"))
         self.check_quiet()
+        np.save(self.folder / "narrow.npy", vectors(5)[0][:, :7])
+        self.browser.click(".query > [data-do=another]")
+        self.browser.drop("#drop", self.folder / "narrow.npy")
+        self.wait_for_state("error")
+        self.assertIn("These vectors do not fit this collection", self.text("#problem"))
+        self.assertIn("They have 7 numbers each, but its items have 16.", self.text("#problem"))
         self.page.stop()
         self.start_page("a-model", "--no-browser", pictures=None)
         self.open_address(self.page.file.as_uri(), "none")

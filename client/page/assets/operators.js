@@ -1,5 +1,6 @@
 import {at, call, counted, element, listCollections, number, openCollection} from "./common.js";
 
+const isEncrypted = ({schemes}) => schemes.join() === "encrypted";  // needs neither build nor budget
 const rows = (lines) => lines.map((cells) => element("tr", {}, ...cells.map((one) => element("td", {}, String(one)))));
 
 async function act(action) {
@@ -16,7 +17,7 @@ async function list() {
   const answer = await call("api/collections");
   at("server").textContent = answer.server;
   at("collections").replaceChildren(...rows(answer.collections.map((one) => [
-    one.name, one.items, one.embedded, one.changes_since_embedding,
+    one.name, one.items, one.with_encrypted ? one.items : one.embedded, isEncrypted(one) ? "" : one.changes_since_embedding,
     one.build_share === null ? "" : `${Math.round(100 * one.build_share)} % done`, one.classes,
     one.schemes.join(", "),
     one.cells.length ? `${one.cells.join(", ")}${one.cells_state ? `: ${one.cells_state}` : ""}` : "none"])));
@@ -34,7 +35,9 @@ async function open() {
     at("no-cells").textContent = `Searches by cells are not offered: ${collection.no_cells}.`;
   }
   const budget = await call("api/budget");
-  at("budget").textContent = budget.granted === null ? "No budget is set, so only encrypted searches work."
+  at("set").hidden = isEncrypted(collection);
+  at("budget").textContent = isEncrypted(collection) ? "All searches of this collection are encrypted, and need no budget."
+    : budget.granted === null ? `No budget is set, so ${collection.with_encrypted ? "only encrypted searches work" : "no search works"}.`
     : `Epsilon ${number(budget.spent.epsilon)} of ${number(budget.granted.epsilon)} is spent, in `
       + `${counted(budget.releases, "release")}; delta ${number(budget.spent.delta)} of ${number(budget.granted.delta)}. `
       + "Encrypted searches spend none.";

@@ -52,7 +52,7 @@ const problems = {
 const obstacles = {
   empty: "Nothing is in it yet.",
   unready: "Its operator still has to prepare it.",
-  model: "Its pictures are described by a model that this page was started without.",
+  model: "Its pictures are described by a model that this page was started without: start it again with --model.",
 };
 const other = ["That did not work", "The details below say why."];
 
@@ -233,11 +233,14 @@ function kindOf({code, message}) {
 
 function fail(error) {
   if (error.code === "STOPPED") return;
-  const [title, text, canRetry] = problems[kindOf(error)] ?? other;
+  const sizes = /has the wrong dimension: expected (\d+), got (\d+)$/.exec(error.message);
+  const [title, text, canRetry] = sizes ? ["These vectors do not fit this collection",
+    `They have ${sizes[2]} numbers each, but its ${noun()} have ${sizes[1]}. Choose another file. Nothing was sent.`]
+    : problems[kindOf(error)] ?? other;
   const box = at("problem");
   box.querySelector("h2").textContent = title;
   box.querySelector("p").textContent = title === notAnswered[0] && query === null ? "It may be starting. Trying again tells it nothing about you." : text;
-  box.querySelector("details").open = title === other[0];
+  box.querySelector("details").open = title === other[0] || error.code === "INVALID_ARGUMENT";
   box.querySelector(".bytes").textContent = `${error.code ?? "PAGE"}: ${error.message}`;
   at("retry").hidden = !canRetry;
   go(collection !== null && query !== null ? "error" : "broken");
