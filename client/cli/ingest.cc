@@ -464,8 +464,9 @@ absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& optio
 void AddIngestCommand(CLI::App& app, Context& context) {
   const auto [ingest, options] =
       AddCommand(app, context, "ingest",
-                 "Upload gallery items. An item replaces a stored one of the same id, "
-                 "payload included. Safe to repeat after an interruption",
+                 "Upload gallery items. An item replaces a stored one of the same id as a whole: "
+                 "without --payloads or --labels, the stored payload or label is lost. Safe to "
+                 "repeat after an interruption",
                  &Ingest);
   ingest->add_option("NAME", options->name, "The collection")->required();
   CLI::Option* vectors = ingest->add_option("--vectors", options->vectors_file,

@@ -320,7 +320,8 @@ class Collection(_NotCopied):
     def ingest(self, features: ArrayLike, *, labels: Optional[ArrayLike] = None,
                ids: Optional[Sequence[str]] = None, payloads: Optional[Sequence[Any]] = None,
                replace: bool = False) -> Ingested:
-        """Uploads items; one with the id of a stored one replaces it. Safe to repeat after an interruption.
+        """Uploads items; one with the id of a stored one replaces it as a whole: without payloads or labels, the stored
+        payload or label is lost. Safe to repeat after an interruption.
 
         features: n x d; float32 arrays in C order are not copied. labels: n integers or names of the collection's
         classes; if it has none, any n integers or strings (-2**31, None or NaN for an item without a label), or None.
