@@ -10,6 +10,7 @@
 #include "client/search/charge_text.h"
 #include "client/search/result_json.h"
 #include "common/base/status_macros.h"
+#include "common/wire/proto_conversions.h"
 
 namespace privatemail::client::cli {
 namespace {
@@ -88,8 +89,9 @@ nlohmann::json OperatorToJson(const OperatorEntry& entry) {
 
 }  // namespace
 
-absl::StatusOr<Result> BudgetReport(const std::string& name, const std::string& uuid,
+absl::StatusOr<Result> BudgetReport(const v1::GetCollectionResponse& collection,
                                     const std::string& server, Ledger& ledger) {
+  const std::string& uuid = collection.parameters().collection_uuid();
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger.Show(uuid));
   PM_ASSIGN_OR_RETURN(const std::vector<OperatorEntry> operators,
                       ledger.ShowOperators(uuid, server));
@@ -97,15 +99,19 @@ absl::StatusOr<Result> BudgetReport(const std::string& name, const std::string& 
                 .columns = {{"operators",
                              {"operator", "granted", "spent", "left", "accounting", "releases"}}},
                 .brief = {"granted", "spent", "left", "releases", "operators"}};
-  result.json["collection"] = name;
+  result.json["collection"] = collection.name();
   result.json["uuid"] = uuid;
   result.json["operators"] = nlohmann::json::array();
   for (const OperatorEntry& one : operators) {
     result.json["operators"].push_back(OperatorToJson(one));
   }
   if (!entry.granted.has_value()) {
-    result.hint = absl::StrCat("every release is refused: run `privatemail budget set ", name,
-                               " --epsilon E --delta D`");
+    const bool is_encrypted = OfferedSchemes(collection.parameters()) ==
+                              std::vector<std::string>{NameOf(Scheme::kEncrypted)};
+    result.hint = is_encrypted
+                      ? "the searches of this collection are encrypted and need no budget"
+                      : absl::StrCat("every release is refused: run `privatemail budget set ",
+                                     collection.name(), " --epsilon E --delta D`");
   }
   return result;
 }
@@ -113,10 +119,10 @@ absl::StatusOr<Result> BudgetReport(const std::string& name, const std::string& 
 namespace {
 
 // Budgets belong to the UUID of a collection, not to a name or address.
-absl::StatusOr<std::string> UuidOf(const Context& context, const std::string& name) {
+absl::StatusOr<v1::GetCollectionResponse> CollectionOf(const Context& context,
+                                                       const std::string& name) {
   PM_ASSIGN_OR_RETURN(const Transport transport, Transport::Create(context.connection));
-  PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection, transport.GetCollection(name));
-  return collection.parameters().collection_uuid();
+  return transport.GetCollection(name);
 }
 
 void WarnIfNothingIsLeft(const LedgerEntry& entry) {
@@ -151,10 +157,10 @@ absl::StatusOr<Result> SetOperator(const Context& context, const BudgetOptions& 
 }
 
 absl::StatusOr<Result> Show(const Context& context, const BudgetOptions& options) {
-  PM_ASSIGN_OR_RETURN(const std::string uuid, UuidOf(context, options.name));
+  PM_ASSIGN_OR_RETURN(const auto collection, CollectionOf(context, options.name));
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context.state_folder));
-  PM_ASSIGN_OR_RETURN(
-      Result report, BudgetReport(options.name, uuid, ServerIdentity(context.connection), *ledger));
+  PM_ASSIGN_OR_RETURN(Result report,
+                      BudgetReport(collection, ServerIdentity(context.connection), *ledger));
   if (report.json["granted"].is_null()) {
     Warn(absl::StrCat("this is the ledger of ", context.state_folder,
                       ", as --state or PRIVATEMAIL_STATE names it"));
@@ -164,7 +170,8 @@ absl::StatusOr<Result> Show(const Context& context, const BudgetOptions& options
 
 absl::StatusOr<Result> Set(const Context& context, const BudgetOptions& options) {
   if (!options.operator_name.empty()) return SetOperator(context, options);
-  PM_ASSIGN_OR_RETURN(const std::string uuid, UuidOf(context, options.name));
+  PM_ASSIGN_OR_RETURN(const auto collection, CollectionOf(context, options.name));
+  const std::string& uuid = collection.parameters().collection_uuid();
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context.state_folder));
   PM_ASSIGN_OR_RETURN(const LedgerEntry former, ledger->Show(uuid));
   const std::string server = ServerIdentity(context.connection);
@@ -173,13 +180,14 @@ absl::StatusOr<Result> Set(const Context& context, const BudgetOptions& options)
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger->Show(uuid));
   WarnIfNothingIsLeft(entry);
   WarnIfLarge(options.epsilon);
-  PM_ASSIGN_OR_RETURN(Result report, BudgetReport(options.name, uuid, server, *ledger));
+  PM_ASSIGN_OR_RETURN(Result report, BudgetReport(collection, server, *ledger));
   if (report.json["operators"].empty()) PM_RETURN_IF_ERROR(WarnIfUncounted(*ledger, Warn));
   return report;
 }
 
 absl::StatusOr<Result> History(const Context& context, const BudgetOptions& options) {
-  PM_ASSIGN_OR_RETURN(const std::string uuid, UuidOf(context, options.name));
+  PM_ASSIGN_OR_RETURN(const auto collection, CollectionOf(context, options.name));
+  const std::string& uuid = collection.parameters().collection_uuid();
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context.state_folder));
   PM_ASSIGN_OR_RETURN(const std::vector<LedgerChange> changes, ledger->History(uuid));
   nlohmann::json rows = nlohmann::json::array();

@@ -128,15 +128,23 @@ absl::StatusOr<Eigen::RowVectorXf> RowOfFile(const PageRequest& request, const s
 
 absl::StatusOr<std::unique_ptr<Page>> Page::Create(const Context& context, PageOptions options) {
   PM_ASSIGN_OR_RETURN(auto client, SearchClient::Connect(context));
+  std::string extractor_of_first;
   if (!options.collection.empty()) {
     // The page says that a server does not answer yet, and asks again.
-    const absl::Status known = client->Describe(options.collection).status();
-    if (absl::IsNotFound(known)) return known;
+    const auto known = client->Describe(options.collection);
+    if (absl::IsNotFound(known.status())) return known.status();
+    if (known.ok()) extractor_of_first = known->extractor;
   }
   auto page = std::unique_ptr<Page>(new Page(context, std::move(options), std::move(client)));
   if (!page->options_.extractor.model.empty()) {
     PM_ASSIGN_OR_RETURN(const auto extractor, CreateExtractor(page->options_.extractor));
     page->model_ = ModelOf(extractor->identity());
+  }
+  if (page->LacksModel(extractor_of_first)) {
+    Warn(absl::StrCat("the pictures of ", page->options_.collection,
+                      " are described by a model that this page is started without, so it cannot "
+                      "search them: give --model (",
+                      extractor_of_first, ")"));
   }
   const std::string& folder = page->options_.pictures;
   if (folder.empty()) return page;
@@ -168,8 +176,11 @@ std::string Page::Obstacle(const v1::GetCollectionResponse& collection) const {
   const bool can_be_asked = !parameters.slot_labels().empty() || parameters.publish_quality();
   const bool is_ready = collection.embedding_version() > 0 && can_be_asked;
   if (!parameters.with_encrypted() && !is_ready) return "unready";
-  const std::string& extractor = parameters.extractor();
-  return OnnxOptionsOf(extractor).has_value() && ModelOf(extractor) != model_ ? "model" : "";
+  return LacksModel(parameters.extractor()) ? "model" : "";
+}
+
+bool Page::LacksModel(const std::string& extractor) const {
+  return OnnxOptionsOf(extractor).has_value() && ModelOf(extractor) != model_;
 }
 
 Page::Answer Page::Collections() const {
@@ -245,7 +256,7 @@ Page::Answer Page::Budget(const PageRequest& request) const {
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context_.state_folder));
   const std::string& uuid = opened->parameters.collection_uuid;
   const std::string server = ServerIdentity(context_.connection);
-  PM_ASSIGN_OR_RETURN(Result report, BudgetReport(opened->proto.name(), uuid, server, *ledger));
+  PM_ASSIGN_OR_RETURN(Result report, BudgetReport(opened->proto, server, *ledger));
   std::vector<LedgerEntry> entries;
   PM_ASSIGN_OR_RETURN(entries.emplace_back(), ledger->Show(uuid));
   PM_ASSIGN_OR_RETURN(const auto operators, ledger->ShowOperators(uuid, server));

@@ -68,6 +68,7 @@ class Page {
   // Why this page cannot search the collection: "empty", "unready" or "model", which it lacks; or
   // "".
   std::string Obstacle(const v1::GetCollectionResponse& collection) const;
+  bool LacksModel(const std::string& extractor) const;
   Answer Collections() const;
   Answer Open(const std::string& name);
   Answer Budget(const PageRequest& request) const;

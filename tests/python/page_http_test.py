@@ -100,6 +100,21 @@ class PageHttpTest(unittest.TestCase):
         self.assertEqual(ended.returncode, 1)
         self.assertIn("absent", ended.stderr)
 
+    def test_missing_model_is_warned_of(self):
+        self.service.run("collection", "create", "modelled", "--extractor",
+                         f"onnx:sha256={'0' * 64};input=4x2;mean=1,2,3;scale=1;channels=rgb;layer=")
+        with subprocess.Popen([*self.service.command, "page", "--collection", "modelled", "--no-browser"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as page:
+            page.stdout.readline()
+            page.kill()
+            self.assertRegex(page.stderr.read(), "modelled are described by a model that .*give --model")
+
+    def test_budget_of_encrypted_searches_is_not_asked_for(self):
+        command = [word for word in self.service.command if word != "--json"]
+        shown = subprocess.run([*command, "budget", "show", "plain"], stdout=subprocess.PIPE, text=True, check=True).stdout
+        self.assertIn("encrypted and need no budget", shown)
+        self.assertNotIn("refused", shown)
+
     def test_query_stays_on_loopback(self):
         inside = self.enter()
         for path in ("", "page.js", "operators.html", "api/collections"):
