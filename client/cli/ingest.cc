@@ -170,7 +170,8 @@ absl::StatusOr<Rows> ReadRows(const IngestOptions& options, const PublicParamete
     }
     PM_RETURN_IF_ERROR(CheckCount("--labels", column.size(), rows.count));
     PM_ASSIGN_OR_RETURN(NamedLabels named,
-                        LabelsOfItems("--labels", column, parameters, has_items));
+                        LabelsOfItems(absl::StrCat("--labels ", options.labels_file), column,
+                                      parameters, has_items));
     rows.labels = std::move(named.labels);
     if (!parameters.HasClasses()) rows.class_names = std::move(named.class_names);
   } else if (!parameters.HasClasses()) {
@@ -291,7 +292,8 @@ absl::StatusOr<NamedLabels> LabelsOfClasses(const ImageFolder& folder,
   if (column.names.empty()) return NamedLabels();
   if (has_items && !parameters.HasClasses() && parameters.class_names.empty()) {
     Warn(
-        "the sub-folders give no labels, since the labels of the collection's items have no names");
+        "the sub-folders give no labels, since the collection has items but no names of labels: a "
+        "collection without items would take them");
     return NamedLabels{std::vector<int32_t>(column.size(), kNoLabel), {}};
   }
   return LabelsOfItems("the sub-folders of --images", column, parameters, has_items);
@@ -484,9 +486,10 @@ void AddIngestCommand(CLI::App& app, Context& context) {
       ->excludes(vectors, images);
   ingest
       ->add_option("--labels", options->labels_file,
-                   "Their labels, numbers or names (.npy .npz .ivecs .csv .txt); needed if the "
-                   "collection has classes. Names that a collection without classes does not have "
-                   "are added to it")
+                   "Their labels (.npy .npz .ivecs .csv .txt); needed if the collection has "
+                   "classes. Integers are numbers of classes, text is names; if its labels have "
+                   "names, .csv and .txt hold names alone. Names that a collection without classes "
+                   "does not have are added to it")
       ->excludes(images);
   CLI::Option* ids =
       ingest

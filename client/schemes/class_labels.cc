@@ -37,10 +37,11 @@ bool IsKnown(int32_t label, const PublicParameters& parameters) {
   return label >= 0 && static_cast<size_t>(label) < parameters.class_names.size();
 }
 
-absl::Status NotAClass(absl::string_view field, size_t row, const std::string& value,
-                       const PublicParameters& parameters) {
+// expected: "numbers" or "names".
+absl::Status NotAClass(absl::string_view field, absl::string_view expected, size_t row,
+                       const std::string& value, const PublicParameters& parameters) {
   return InvalidField(field,
-                      absl::StrCat("must be the numbers or names of classes of the collection (",
+                      absl::StrCat("must be ", expected, " of classes of the collection (",
                                    SomeClasses(parameters), "), but row ", row, " is ", value));
 }
 
@@ -85,7 +86,7 @@ absl::StatusOr<NamedLabels> LabelsOfItems(absl::string_view field, const LabelCo
     if (parameters.HasClasses() || !has_names) return named;
     for (size_t row = 0; row < named.labels.size(); ++row) {
       if (named.labels[row] == kNoLabel || IsKnown(named.labels[row], parameters)) continue;
-      return NotAClass(field, row, absl::StrCat(named.labels[row]), parameters);
+      return NotAClass(field, "numbers", row, absl::StrCat(named.labels[row]), parameters);
     }
     return named;
   }
@@ -96,31 +97,28 @@ absl::StatusOr<NamedLabels> LabelsOfItems(absl::string_view field, const LabelCo
     numbers[named.class_names[i]] =
         parameters.HasClasses() ? parameters.slot_labels[i] : static_cast<int32_t>(i);
   }
-  if (!parameters.HasClasses()) {
+  if (!parameters.HasClasses() && column.numbers.empty()) {
     if (has_items && !has_names) {
       return InvalidField(field,
-                          "must be numbers, since the labels of the collection's items have no "
-                          "names, but are text");
+                          "must be numbers, since the collection has items but no names of labels, "
+                          "but are text: ingest named labels into a collection without items, "
+                          "which then has their names");
     }
     const std::set<std::string> distinct(column.names.begin(), column.names.end());
     for (const std::string& name : distinct) {
-      int32_t number = 0;
-      const bool is_known = numbers.contains(name) ||
-                            (absl::SimpleAtoi(name, &number) && IsKnown(number, parameters));
-      if (name.empty() || is_known) continue;
+      if (name.empty() || numbers.contains(name)) continue;
       numbers.emplace(name, static_cast<int32_t>(named.class_names.size()));
       named.class_names.push_back(name);
     }
   }
   for (size_t row = 0; row < column.names.size(); ++row) {
     const std::string& name = column.names[row];
-    int32_t number = 0;
     if (const auto found = numbers.find(name); found != numbers.end()) {
       named.labels[row] = found->second;
-    } else if (absl::SimpleAtoi(name, &number) && IsKnown(number, parameters)) {
-      named.labels[row] = number;
     } else if (!name.empty()) {
-      return NotAClass(field, row, absl::StrCat("\"", Printable(name), "\""), parameters);
+      return WithNote(
+          NotAClass(field, "names", row, absl::StrCat("\"", Printable(name), "\""), parameters),
+          column.numbers.empty() ? "" : ": an array of integers (.npy) gives numbers of classes");
     }
   }
   return named;

@@ -26,8 +26,8 @@ absl::StatusOr<NamedLabels> NumberClasses(absl::string_view field, const LabelCo
 
 // The labels of public rows in a collection: the numbers, or those of the names. class_names: the
 // collection's; in one without classes followed by the new names of the column, which an upload
-// then sends. A text is a name if the collection has it, else the number of a class, else a new
-// name.
+// then sends. Integers are numbers of classes and text is names, as in scikit-learn. A text file of
+// integers alone holds numbers, or names that the collection has if its labels have names.
 // has_items: whether the collection has items, whose numbers no new name may call.
 // INVALID_ARGUMENT naming field, row and some known names: a name that is not one of the
 //   collection's classes, not printable UTF-8 or too long, or numbers that the collection's names

@@ -10,8 +10,8 @@
 namespace privatemail {
 
 // A column has numbers, unless one of its values is a name, and names, unless its values are
-// numbers by their type. A text file of integers has both: only a collection can tell which is
-// meant. A missing label is kNoLabel (common/items/item_checks.h) and an empty name.
+// numbers by their type. A text file of integers has both: names if the collection's labels have
+// names, else numbers. A missing label is kNoLabel (common/items/item_checks.h) and an empty name.
 struct LabelColumn {
   std::vector<int32_t> numbers = {};
   std::vector<std::string> names = {};

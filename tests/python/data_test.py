@@ -250,18 +250,27 @@ class Labels(unittest.TestCase):
         code, _, error = run("ingest", "plain", "--vectors", vectors, "--labels", path("n.npy", np.arange(4)), "--id-prefix", "n")
         self.assertEqual(code, 2)
         self.assertIn("but row 3 is 3", error)
-        self.assertEqual(run("ingest", "plain", "--vectors", vectors, "--labels", path("n.txt", "0\n1\n2001\ncurry"),
-                             "--id-prefix", "t")[1]["new_classes"], ["2001"])
-        self.assertEqual([one["label"] for one in plain.get_items(["t0", "t1", "t2", "t3"])],
-                         ["ramen", "sushi", "2001", "curry"])
+        for text in "0\n1\n2\n1", "2001\n2001\n2001\n2001":
+            file = path("n.txt", text)
+            code, _, error = run("ingest", "plain", "--vectors", vectors, "--labels", file, "--id-prefix", "t")
+            self.assertEqual(code, 2, error)
+            self.assertIn(f"--labels {file} must be names of classes of the collection (0 ramen, 1 sushi, 2 curry), but row 0 is ", error)
+            self.assertIn(": an array of integers (.npy) gives numbers of classes", error)
+        plain.ingest(rows[:2], labels=["2001", "curry"], ids=["t0", "t1"])  # text by its type
+        code, answer, error = run("ingest", "plain", "--vectors", vectors, "--labels", path("n.txt", "2001\n" * 4), "--id-prefix", "u")
+        self.assertEqual((code, answer.get("new_classes")), (0, None), error)
+        plain.ingest(rows[2:3], labels=[1], ids=["t2"])  # the number of a class by its type
+        self.assertEqual([one["label"] for one in plain.get_items(["t0", "t1", "u1", "t2"])], ["2001", "curry", "2001", "sushi"])
         code, _, error = run("ingest", "plain", "--vectors", vectors, "--labels", path("h.csv", "ramen\n" * 5))
         self.assertEqual((code, "a first line is a label, too" in error), (2, True), error)
         shown = run("collection", "info", "plain")[1]
         self.assertEqual((shown["classes"], len(shown["class_names"])), (4, 4))
         numbered = new("numbered")
         numbered.ingest(rows[:2], labels=[5, 6])
-        with self.assertRaisesRegex(pm.InvalidArgument, "^labels must be numbers, since the labels of the collection's items"):
+        with self.assertRaisesRegex(pm.InvalidArgument, "^labels must be numbers, since"):
             numbered.ingest(rows[:2], labels=["a", "b"], ids=["a", "b"])
+        code, _, error = run("ingest", "numbered", "--vectors", vectors, "--labels", path("new.txt", "a\nb\na\nb"), "--id-prefix", "n")
+        self.assertEqual((code, "ingest named labels into a collection without items" in error), (2, True), error)
         one = new("one-class", class_names=["only"])
         one.ingest(rows[:2], labels=["only", "only"])
         self.assertEqual(one.search(rows[0], k=1).labels.tolist(), ["only"])

@@ -323,9 +323,9 @@ class Collection(_NotCopied):
         """Uploads items; one with the id of a stored one replaces it as a whole: without payloads or labels, the stored
         payload or label is lost. Safe to repeat after an interruption.
 
-        features: n x d; float32 arrays in C order are not copied. labels: n integers or names of the collection's
-        classes; if it has none, any n integers or strings (-2**31, None or NaN for an item without a label), or None.
-        New strings become its class names. ids: n strings, integers or UUIDs; by default the row numbers, which are refused
+        features: n x d; float32 arrays in C order are not copied. labels: integers are numbers of the collection's
+        classes and strings their names, as in scikit-learn; if it has no classes, any n integers or strings (-2**31,
+        None or NaN for an item without a label), or None. New strings then become its class names. ids: n strings, integers or UUIDs; by default the row numbers, which are refused
         where the collection has items, unless `replace`. payloads: n JSON values, or None, returned with matches, or a
         table; numpy values and times, as ISO 8601, are converted, and missing values of pandas become null. A malformed row raises before anything is sent.
         """
