@@ -10,8 +10,11 @@
 namespace privatemail::client {
 
 std::string OddsText(double epsilon) {
-  return absl::StrFormat("allows the server to become e^%g = %.2g times as sure of a guess",
-                         epsilon, std::exp(epsilon));
+  constexpr double kMillion = 1e6;
+  const double odds = std::exp(epsilon);
+  return absl::StrFormat(
+      "allows the server to become e^%g %s times as sure of a guess", epsilon,
+      odds > kMillion ? "(more than a million)" : absl::StrFormat("= %.0f", odds));
 }
 
 std::string ChargeText(const SearchRequest& request, Scheme scheme,

@@ -9,7 +9,7 @@
 
 namespace privatemail::client {
 
-// "allows the server to become e^9 = 8.1e+03 times as sure of a guess"
+// "allows the server to become e^9 = 8103 times as sure of a guess"
 std::string OddsText(double epsilon);
 
 // Says what a charge of more than kAskedEpsilon for each target allows; empty if the charge is

@@ -71,7 +71,7 @@ class Charges(unittest.TestCase):
         client = pm.connect(service.server.address, ca_file=service.server.ca_file, key_file=service.server.key_file,
                             state=service.state)
         fresh, before = client.collection("things"), things.budget.spent.epsilon
-        buys = r"^each query spends epsilon 8, which .* 3e\+03 times as sure of a guess; of 8 cells .* probability 0.9977$"
+        buys = r"^each query spends epsilon 8, which .* 2981 times as sure of a guess; of 8 cells .* probability 0.9977$"
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             with self.assertRaisesRegex(pm.PrivateMailWarning, buys):

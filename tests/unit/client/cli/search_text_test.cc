@@ -49,7 +49,7 @@ TEST(SearchText, CostNamesGuaranteeRestAndBytes) {
             "delta 0.001; "
             "1.5 kB up, 0.25 kB down\n");
   const std::string large = CostText({Joint(9, true)});
-  EXPECT_THAT(large, HasSubstr("proven, which allows the server to become e^9 = 8.1e+03 times"));
+  EXPECT_THAT(large, HasSubstr("proven, which allows the server to become e^9 = 8103 times"));
   const std::string unproven = CostText({Joint(9, false)});
   EXPECT_THAT(unproven, HasSubstr("as published, without a proof"));
   EXPECT_THAT(unproven, Not(HasSubstr(", proven")));

@@ -15,7 +15,7 @@ TEST(ChargeText, LargeChargesSayWhatTheyAllow) {
   EXPECT_EQ(ChargeText(request, Scheme::kEncrypted, parameters), "");
   const std::string joint = ChargeText(request, Scheme::kJoint, parameters);
   EXPECT_EQ(joint,
-            "each query spends epsilon 5, which allows the server to become e^5 = 1.5e+02 "
+            "each query spends epsilon 5, which allows the server to become e^5 = 148 "
             "times as sure of a guess");
   // e^5 / (e^5 + 15)
   EXPECT_EQ(ChargeText(request, Scheme::kCells, parameters),
@@ -25,8 +25,8 @@ TEST(ChargeText, LargeChargesSayWhatTheyAllow) {
 TEST(ChargeText, LargeGrantsSayWhatTheyAllow) {
   EXPECT_EQ(GrantText(20), "");
   EXPECT_EQ(GrantText(21),
-            "once epsilon 21 is spent on one target, it allows the server to become e^21 = "
-            "1.3e+09 times as sure of a guess: hardly anything is hidden then");
+            "once epsilon 21 is spent on one target, it allows the server to become e^21 "
+            "(more than a million) times as sure of a guess: hardly anything is hidden then");
 }
 
 }  // namespace
