@@ -39,7 +39,10 @@ std::string Suggestion(absl::string_view mistyped, const std::vector<std::string
   size_t best = std::max<size_t>(2, mistyped.size() / 3);
   std::vector<std::string> nearest;
   for (const std::string& candidate : candidates) {
-    const size_t distance = EditDistance(mistyped, candidate.substr(candidate.rfind(' ') + 1));
+    const std::string word = candidate.substr(candidate.rfind(' ') + 1);
+    const bool is_swapped =
+        std::is_permutation(mistyped.begin(), mistyped.end(), word.begin(), word.end());
+    const size_t distance = is_swapped ? 1 : EditDistance(mistyped, word);
     if (distance > best) continue;
     if (distance < best) nearest.clear();
     best = distance;

@@ -12,7 +12,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "common/base/field_error.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
+#include "common/base/suggestion.h"
 #include "common/items/item_checks.h"
 
 namespace privatemail {
@@ -122,6 +124,15 @@ absl::StatusOr<json> ParseWithoutDuplicates(const std::string& text) {
                                              "\": write the conditions as {\"and\":[...]}"));
 }
 
+std::string HasMember(const std::string& name) {
+  static const std::vector<std::string> kMembers = {"path", "equals", "in",  "gt", "gte",
+                                                    "lt",   "lte",    "and", "or", "not"};
+  constexpr size_t kMaxBytes = 40;
+  const bool is_known = std::find(kMembers.begin(), kMembers.end(), name) != kMembers.end();
+  return absl::StrCat("an object with the member \"", Printable(TruncateUtf8(name, kMaxBytes)),
+                      "\"", is_known ? "" : Suggestion(name, kMembers));
+}
+
 absl::Status CheckValue(const std::string& field, const json& value) {
   if (!IsComparable(value) || IsHugeUnsigned(value)) {
     return Wrong(field, "a text, a number below 2^63, true, false or null", value);
@@ -178,7 +189,9 @@ class PayloadFilter::Parser {
         return ReadList(name, *member, depth, node);
       }
     }
-    return FieldError(field, kFilterForm, "an object with other members");
+    return FieldError(
+        field, kFilterForm,
+        filter.size() == 1 ? HasMember(filter.begin().key()) : "an object with other members");
   }
 
   absl::Status ReadList(const std::string& field, const json& list, int depth, Node* node) {
@@ -218,10 +231,10 @@ class PayloadFilter::Parser {
       if (!bound.is_number()) return Wrong(absl::StrCat(field, ".", name), "a number", bound);
       *target = bound.get<double>();
     }
-    // Only the path is left, unless there are unknown names or no bounds.
-    if (names.size() == 1 && filter.size() > 1) return absl::OkStatus();
+    names.erase("path");
+    if (names.empty() && filter.size() > 1) return absl::OkStatus();
     return FieldError(field, "a path with equals, in, or bounds (gt, gte, lt, lte)",
-                      "one with other members");
+                      names.empty() ? "a path alone" : HasMember(*names.begin()));
   }
 
   static absl::Status ReadValues(const std::string& field, const json& values, Node* node) {

@@ -148,8 +148,13 @@ TEST(PayloadFilter, InvalidPartIsNamed) {
         {R"({"path":"a","in":[1,{}]})", "filter.in[1] must be a text"},
         {many + "]}", "but is 1001 values"},
         {R"({"path":"a"})", "filter must be a path with equals, in, or bounds"},
-        {R"({"path":"a","gt":1,"equals":1})", "filter must be a path with equals, in, or bounds"},
-        {R"({"path":"a","gt":1,"above":1})", "filter must be a path with equals, in, or bounds"},
+        {R"({"path":"a"})", "but is a path alone"},
+        {R"({"path":"a","gt":1,"equals":1})", "but is an object with the member \"equals\""},
+        {R"({"path":"a","gt":1,"above":1})", "but is an object with the member \"above\""},
+        {R"({"path":"year","get":2020})",
+         "filter must be a path with equals, in, or bounds (gt, gte, lt, lte), but is an object "
+         "with the member \"get\"; did you mean \"gt\" or \"gte\"?"},
+        {R"({"year":2020})", "but is an object with the member \"year\""},
         {R"({"path":"a","gt":"1"})", "filter.gt must be a number, but is of type string"},
         {deep, "must be nested at most 8 deep"},
         {wide + "]}", "must be one of at most 64 conditions"}}) {
