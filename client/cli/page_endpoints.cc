@@ -330,6 +330,9 @@ Page::Answer Page::Ask(const PageRequest& request) {
   if (chosen == kSchemeNames.end()) {
     return FieldError("scheme", JoinNames(kSchemeNames), asked.at("scheme").dump());
   }
+  // The tab says how many answers it has shown: it may have stopped waiting for the last one.
+  const bool has_all = asked.at("answers").get<int64_t>() >= picked->answers;
+  if (!has_all && picked->scheme == chosen->second) return Result{.json = HistoryEntry(*picked)};
   return Search(picked, chosen->second);
 }
 
@@ -367,6 +370,8 @@ Page::Answer Page::Search(const std::shared_ptr<PickedTarget>& picked, Scheme sc
     match["picture"] = pictures_.contains(match["id"].get<std::string>());
   }
   const std::lock_guard lock(mutex_);
+  ++picked->answers;
+  picked->scheme = scheme;
   picked->answer = Line(json);
   picked->sent = response->results.front().sent;
   return Result{.json = HistoryEntry(*picked)};
@@ -380,6 +385,7 @@ nlohmann::json Page::HistoryEntry(const PickedTarget& picked) {
           {"follows", picked.follows},
           {"features", picked.target.features.size()},
           {"sent", picked.sent.size()},
+          {"answers", picked.answers},
           {"answer", nlohmann::json::parse(picked.answer)}};
 }
 

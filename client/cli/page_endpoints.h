@@ -35,7 +35,8 @@ struct PageOptions {
 // Privacy: the calls to the server are those of `privatemail query`.
 // - A picked target stays in this process, with its answer, until it is forgotten; nothing is sent
 //   until Ask. Ways to search are described from what was fetched when the collection was opened.
-// - Asking again after an error sends the identical bytes.
+// - Asking again after an error sends the identical bytes. Asking again after an answer that the
+//   tab did not wait for returns that answer.
 // - Pictures come from the folder, or from payloads that were fetched for all items. A picture that
 //   is fetched for a match would tell its host what was found.
 class Page {
@@ -59,6 +60,8 @@ class Page {
     std::string picture = {};  // the file; empty for a vector
     std::string answer = {};   // JSON text; empty: not yet, guarded by mutex_
     std::string sent = {};     // the message, guarded by mutex_
+    int64_t answers = 0;       // how many came; written with both mutexes held
+    Scheme scheme = {};        // of the last answer, guarded by work_
   };
   using Answer = absl::StatusOr<Result>;
 

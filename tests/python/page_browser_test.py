@@ -303,6 +303,21 @@ class PageTest(BrowserTest):
         self.wait_for_state("broken")
         self.assertIn("UNAVAILABLE", self.browser.value_of("document.getElementById('problem').textContent"))
 
+    def test_search_after_a_stopped_wait_is_charged_once(self):
+        self.open_page("things")
+        self.pick(self.folder / "queries.npy")
+        self.browser.click("#other summary")
+        self.service.daemon.send_signal(signal.SIGSTOP)
+        self.browser.click("[data-way=cells]")
+        self.wait_for_state("searching")
+        self.browser.click("[data-do=stop]")
+        self.wait_for_state("chosen")
+        self.service.daemon.send_signal(signal.SIGCONT)
+        self.search("[data-way=cells]")
+        self.assertEqual((self.count("#grid li"), self.service.charges("things")), (8, [2]))
+        self.search("[data-way=cells]")  # a search after an answer is a new one
+        self.assertEqual(self.service.charges("things"), [2, 2])
+
     def test_what_a_page_lacks_is_named(self):
         self.open_page("plain", "--no-browser", pictures=None)
         self.pick(self.folder / "queries.npy")

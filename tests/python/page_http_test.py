@@ -19,10 +19,12 @@ RED = png(COLOURS["red"], 5)
 
 
 class Between(grpc.GenericRpcHandler):
-    """A server before an insecure daemon, which records searches and may lose them."""
+    """A server before an insecure daemon, which records searches and may refuse them or hold them back."""
 
     def __init__(self, daemon):
-        self.channel, self.searches, self.refuses = grpc.insecure_channel(daemon), [], False
+        self.channel, self.searches, self.refuses = grpc.insecure_channel(daemon), [], None
+        self.has_search, self.may_go_on = threading.Semaphore(0), threading.Event()
+        self.may_go_on.set()
         self.server = grpc.server(futures.ThreadPoolExecutor(4))
         self.server.add_generic_rpc_handlers((self,))
         self.address = f"127.0.0.1:{self.server.add_insecure_port('127.0.0.1:0')}"
@@ -32,8 +34,10 @@ class Between(grpc.GenericRpcHandler):
         def handle(request, context):
             if details.method.endswith(("/SearchEncrypted", "/Retrieve")):
                 self.searches.append(request)
+                self.has_search.release()
+                self.may_go_on.wait()
                 if self.refuses:
-                    context.abort(grpc.StatusCode.UNAVAILABLE, "leaving")
+                    context.abort(self.refuses, "leaving")
             try:
                 yield from self.channel.unary_stream(details.method)(request)
             except grpc.RpcError as error:
@@ -89,8 +93,9 @@ class PageHttpTest(unittest.TestCase):
         _, picked = self.request("POST", f"{inside}api/target?name=red.png&{shown}{more}", RED, **self.mine)
         return json.loads(picked)["target"]
 
-    def ask(self, inside, shown, scheme="joint", target=None):
-        asked = {"target": target or self.pick(inside, shown), "scheme": scheme}
+    def ask(self, inside, shown, scheme="joint", target=None, answers=0):
+        """answers: how many of this target have come."""
+        asked = {"target": target or self.pick(inside, shown), "scheme": scheme, "answers": answers}
         answer, body = self.request("POST", f"{inside}api/ask?{shown}", json.dumps(asked).encode(), **self.mine)
         return answer.status, json.loads(body)
 
@@ -125,8 +130,11 @@ class PageHttpTest(unittest.TestCase):
         def watch():
             while not done.wait(.002):
                 peers.update(self.page.peers())
+                if "0100007F" in peers:
+                    self.between.may_go_on.set()
 
         watcher = threading.Thread(target=watch)
+        self.between.may_go_on.clear()  # so that it looks at least once while the page is asked
         watcher.start()
         spent = len(self.service.charges("colours"))
         try:
@@ -134,6 +142,7 @@ class PageHttpTest(unittest.TestCase):
         finally:
             done.set()
             watcher.join()
+            self.between.may_go_on.set()
         self.assertEqual((status, len(entry["answer"]["matches"])), (200, 8))
         _, sent = self.request("GET", f"{inside}sent?target={entry['target']}", **self.mine)
         self.assertEqual(len(sent), self.service.run("explain")["bytes"])
@@ -155,7 +164,7 @@ class PageHttpTest(unittest.TestCase):
         target = self.pick(inside, first)
         second = self.open_collection(inside, "things")
         spent = [len(self.service.charges(name)) for name in ("colours", "things")]
-        asked = {"target": target, "scheme": "joint"}
+        asked = {"target": target, "scheme": "joint", "answers": 0}
         for method, path, body in (("POST", "api/ask?", json.dumps(asked).encode()), ("GET", "api/budget?", None),
                                    ("POST", "api/target?name=red.png&", RED),
                                    ("GET", "api/history?", None)):
@@ -197,12 +206,39 @@ class PageHttpTest(unittest.TestCase):
             spent = len(self.service.charges("colours"))
             self.between.searches.clear()
             target = self.pick(inside, shown)
-            for refuses, wanted in ((True, 503), (True, 503), (False, 200), (False, 200)):
+            busy, full = grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED
+            for refuses, answers in ((busy, 0), (full, 0), (busy, 0), (None, 0), (None, 1)):
                 self.between.refuses = refuses
-                status, _ = self.ask(inside, shown, scheme, target)
-                self.assertEqual(status, wanted)
+                _, said = self.ask(inside, shown, scheme, target, answers)
+                self.assertEqual(said.get("error", {}).get("code"), refuses and refuses.name)
             *lost, answered, other = self.between.searches
-            self.assertGreaterEqual(len(lost), 2)
+            self.assertGreaterEqual(len(lost), 3)
             self.assertEqual(set(lost), {answered})
             self.assertNotEqual(other, answered)  # a search after an answer is a new one
             self.assertEqual(len(self.service.charges("colours")), spent + (2 if scheme == "joint" else 0))
+
+    def test_answer_that_nobody_waited_for_is_kept_for_the_next_search_and_charged_once(self):
+        inside = self.enter()
+        shown = self.open_collection(inside, "colours")
+        address = f"{inside}api/ask?{shown}"
+        for scheme, other in (("joint", "encrypted"), ("encrypted", "joint")):
+            spent = len(self.service.charges("colours"))
+            self.between.searches.clear()
+            target = self.pick(inside, shown)
+            while self.between.has_search.acquire(blocking=False):
+                pass
+            self.between.may_go_on.clear()
+            connection = http.client.HTTPConnection(self.host, timeout=60)
+            connection.request("POST", address, json.dumps({"target": target, "scheme": scheme, "answers": 0}), self.mine)
+            self.assertTrue(self.between.has_search.acquire(timeout=60))
+            connection.close()
+            self.between.may_go_on.set()
+            kept = [self.ask(inside, shown, scheme, target) for _ in range(2)]
+            self.assertEqual((len(self.between.searches), len(self.service.charges("colours"))),
+                             (1, spent + (scheme == "joint")))
+            self.assertEqual(kept[0], kept[1])
+            self.assertEqual((kept[0][0], kept[0][1]["answer"]["scheme"]), (200, scheme))
+            # Another scheme is another search, and so is one after the answer has come.
+            self.assertEqual(self.ask(inside, shown, other, target)[1]["answers"], 2)
+            self.assertEqual(self.ask(inside, shown, other, target, 2)[1]["answers"], 3)
+            self.assertEqual(len(self.between.searches), 3)

@@ -57,7 +57,7 @@ const obstacles = {
 const other = ["That did not work", "The details below say why."];
 
 let collection = null, budget = null;  // as opened
-let query = null;      // {target, name, src}; no target yet while it is read
+let query = null;      // {target, name, src, answers}; no target yet while it is read
 let entry = null;      // the answer on the page
 let matches = [], open = 0;  // of it
 let past = [];         // oldest first
@@ -184,7 +184,7 @@ async function drawSent({target}) {
 
 function show(shown) {
   entry = shown;
-  query = {target: entry.target, name: entry.name, src: sourceOf(entry)};
+  query = {target: entry.target, name: entry.name, src: sourceOf(entry), answers: entry.answers};
   const {answer} = entry, way = schemes[answer.scheme];
   const itself = entry.follows || collection.samples.includes(entry.name);
   matches = answer.matches.filter((match) => !itself || match.id !== entry.name).slice(0, 8);
@@ -303,7 +303,7 @@ async function pickLocal(src, name, follows = false) {
 // Reads a file on this computer: nothing is sent to the server.
 async function pick(file, name, src, follows = false) {
   const vectors = /\.(npy|fvecs|csv)$/i.test(name);
-  query = {name, src: vectors ? "" : src, file};
+  query = {name, src: vectors ? "" : src, answers: 0, file};
   at("row-line").hidden = !vectors;
   if (!follows) go("chosen");
   const mine = query;
@@ -324,7 +324,7 @@ async function search(scheme) {
   const mine = waiting;
   go("searching");
   try {
-    const body = JSON.stringify({target: query.target, scheme});
+    const body = JSON.stringify({target: query.target, scheme, answers: query.answers});
     const answer = await call("api/ask", {method: "POST", body, signal: mine.signal});
     budget = await call("api/budget");
     past = [...past.filter((one) => one.target !== answer.target), answer].slice(-12);
