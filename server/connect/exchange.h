@@ -28,8 +28,8 @@ struct SharedByExchanges {
   const Gateway::Options options;
   grpc::GenericStub stub;
   boost::asio::io_context io{1};  // its thread runs all of an exchange but conversions
-  // Of long messages in JSON, the shortest first. At low priority a busy machine would delay them
-  // until their callers counted as idle.
+  // Converts long messages in JSON, the shortest first. At low priority a busy machine would delay
+  // them until their callers counted as idle.
   BackgroundQueue conversions{BackgroundQueue::Priority::kNormal};
 };
 

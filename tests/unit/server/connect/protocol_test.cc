@@ -33,7 +33,7 @@ absl::StatusOr<v1::UpsertItemsRequest> ParseUpsert(const std::string& json,
   return request;
 }
 
-// What JavaScript makes of NaN. Dropped, it would shift the numbers behind it.
+// JavaScript writes NaN as null. Dropped, it would shift the numbers behind it.
 TEST(ConnectProtocol, NullInAnArrayIsRefused) {
   for (const char* json :
        {R"({"items":[{"id":"a","features":[0.5,null,1]}]})", R"({"items":[null]})",

@@ -35,6 +35,20 @@ class IdleCallsTest : public ServiceTest {
     std::unique_ptr<grpc::ClientWriter<v1::UpsertItemsRequest>> writer;
   };
 
+  // Creates the collection "fruit"; returns a request for its anchors.
+  v1::GetAnchorsRequest CreateWithAnchors(int count, int dimensions) {
+    v1::CreateCollectionRequest request = Fruit();
+    ToProto(FloatMatrix::Random(count, dimensions).eval(), request.mutable_anchors());
+    request.clear_anchor_labels();
+    for (int i = 0; i < count; ++i) request.add_anchor_labels(i % 3);
+    const auto created = Create(request);
+    EXPECT_THAT(created, IsOk());
+    v1::GetAnchorsRequest anchors;
+    anchors.set_collection("fruit");
+    anchors.set_fingerprint(created->collection().fingerprint());
+    return anchors;
+  }
+
   std::unique_ptr<Upload> Begin() const {
     auto upload = std::make_unique<Upload>();
     upload->writer = collections_->UpsertItems(&upload->context, &upload->totals);
@@ -67,15 +81,7 @@ TEST_F(IdleCallsTest, IdleUploadEndsWithDeadlineExceeded) {
 // Each part of the answer exceeds the fixed flow-control window, so that the server cannot send it
 // to a client that does not read. With BDP probing the window would grow to hold the whole answer.
 TEST_F(IdleCallsTest, UnreadStreamEndsInTimeOrWhenOthersWait) {
-  constexpr int kAnchors = 20'000;  // 5 MB in parts of 1 MB
-  v1::CreateCollectionRequest request = Fruit();
-  ToProto(FloatMatrix::Random(kAnchors, 64).eval(), request.mutable_anchors());
-  request.clear_anchor_labels();
-  for (int i = 0; i < kAnchors; ++i) request.add_anchor_labels(i % 3);
-  ASSERT_OK_AND_ASSIGN(const v1::CreateCollectionResponse created, Create(request));
-  v1::GetAnchorsRequest anchors;
-  anchors.set_collection("fruit");
-  anchors.set_fingerprint(created.collection().fingerprint());
+  const v1::GetAnchorsRequest anchors = CreateWithAnchors(20'000, 64);  // 5 MB in parts of 1 MB
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 65535);
@@ -131,16 +137,8 @@ TEST_F(IdleCallsTest, StreamOverHttpThatIsReadSlowlyContinues) {
   DaemonOptions options = Impatient(.5);
   options.http_listen = "127.0.0.1:0";
   Serve(options);
-  v1::CreateCollectionRequest request = Fruit();
-  constexpr int kAnchors = 1000;  // 2 MB in parts of 1 MB
-  ToProto(FloatMatrix::Random(kAnchors, 512).eval(), request.mutable_anchors());
-  request.clear_anchor_labels();
-  for (int i = 0; i < kAnchors; ++i) request.add_anchor_labels(i % 3);
-  ASSERT_OK_AND_ASSIGN(const v1::CreateCollectionResponse created, Create(request));
-  v1::GetAnchorsRequest anchors;
-  anchors.set_collection("fruit");
-  anchors.set_fingerprint(created.collection().fingerprint());
-  const std::string message = anchors.SerializeAsString();
+  // 2 MB in parts of 1 MB
+  const std::string message = CreateWithAnchors(1000, 512).SerializeAsString();
 
   const std::string address = daemon_->gateway_address();
   boost::asio::ip::tcp::iostream connection("127.0.0.1", address.substr(address.rfind(':') + 1));

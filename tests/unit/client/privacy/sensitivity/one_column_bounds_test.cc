@@ -1,6 +1,6 @@
-// Compares the proven bounds with their formulas in plain loops, in a type of more digits: never below
-// them, though they are computed in double, and hardly above. Over narrow and wide kernels and
-// light and heavy label graphs, so that every branch of a formula decides somewhere.
+// Compares the proven bounds with their formulas in plain loops, in a type of more digits: never
+// below them, though they are computed in double, and hardly above. Over narrow and wide kernels
+// and light and heavy label graphs, so that every branch of a formula decides somewhere.
 #include "tests/golden/one_column_bounds.h"
 
 #include <limits>
