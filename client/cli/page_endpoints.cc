@@ -42,8 +42,18 @@ constexpr double kPageDelta = 1e-5;     // of a joint query
 constexpr size_t kKeptTargets = 12;     // of the history
 constexpr size_t kKeptBytes = 1 << 26;  // of their files
 
+// The page has words of its own for some errors. No error of a server is about the budget.
+std::string CodeOf(const absl::Status& status) {
+  const std::optional<FieldProblem> problem = FieldProblemOf(status);
+  const std::string field = problem.has_value() ? problem->field : "";
+  if (absl::IsResourceExhausted(status) && field == "budget") return "SPENT";
+  if (absl::IsResourceExhausted(status) && field == "max_memory") return "LARGE";
+  if (absl::IsInvalidArgument(status) && field == "target") return "FORGOTTEN";
+  return absl::StatusCodeToString(status.code());
+}
+
 PageResponse ErrorResponse(const absl::Status& status) {
-  const std::string code = absl::StatusCodeToString(status.code());
+  const std::string code = CodeOf(status);
   const int http = absl::IsInvalidArgument(status) ? 400
                    : absl::IsNotFound(status)      ? 404
                    : absl::IsAlreadyExists(status) ? 409
@@ -324,7 +334,7 @@ Page::Answer Page::Ask(const PageRequest& request) {
   const nlohmann::json asked = nlohmann::json::parse(request.body);
   const auto picked = Picked(absl::StrCat(asked.at("target").get<int64_t>()));
   if (picked == nullptr || picked->collection->proto.fingerprint() != shown->proto.fingerprint()) {
-    return absl::InvalidArgumentError("pick the picture or row again; nothing was spent");
+    return FieldError("target", "picked again (nothing was spent)", "forgotten");
   }
   const auto chosen = kSchemeNames.find(asked.at("scheme").get<std::string>());
   if (chosen == kSchemeNames.end()) {

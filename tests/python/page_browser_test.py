@@ -318,6 +318,38 @@ class PageTest(BrowserTest):
         self.search("[data-way=cells]")  # a search after an answer is a new one
         self.assertEqual(self.service.charges("things"), [2, 2])
 
+    def test_key_beyond_its_rate_is_no_spent_allowance(self):
+        self.service.run("key", "create", "slow", "--scope", "search", "--rate", "5", "--out", self.folder / "slow.key")
+        command = self.service.command
+        self.service.command = [self.folder / "slow.key" if one == self.folder / "data/admin.key" else one for one in command]
+        self.open_page("things")
+        self.service.command = command
+        self.pick(self.folder / "queries.npy")
+        # Each of these queries counts as a call, so the key has to pause for two minutes.
+        client = pm.connect(self.service.address, ca_file=self.folder / "data/tls/server.crt",
+                            key_file=self.folder / "slow.key", state=self.folder / "state")
+        client.collection("plain").search(vectors(600, 3)[0])
+        self.browser.click("#search")
+        self.wait_for_state("error")
+        self.assertIn("The server has too much to do", self.text("#problem"))
+        self.assertIn("calls a second", self.text("#problem"))
+        self.assertTrue(self.browser.value_of("document.getElementById('retry').checkVisibility()"))
+        self.assertEqual(self.service.charges("things"), [])
+
+    def test_forgotten_choice_is_no_bad_file(self):
+        self.open_page("colours")
+        (self.folder / "bad.png").write_bytes(b"no picture")
+        self.browser.choose_file("#file", self.folder / "bad.png")
+        self.wait_for_state("error")
+        self.assertIn("This file cannot be opened", self.text("#problem"))
+        self.browser.click(".query > [data-do=another]")
+        self.pick(self.folder / "red.png")
+        self.browser.value_of("fetch('api/forget', {method: 'POST', body: ''}).then(() => 0)")  # as another tab
+        self.browser.click("#search")
+        self.wait_for_state("error")
+        self.assertIn("Choose it again", self.text("#problem"))
+        self.assertFalse(self.browser.value_of("document.getElementById('retry').checkVisibility()"))
+
     def test_what_a_page_lacks_is_named(self):
         self.open_page("plain", "--no-browser", pictures=None)
         self.pick(self.folder / "queries.npy")

@@ -13,7 +13,7 @@ from concurrent import futures
 
 import grpc
 
-from page_service import COLOURS, LOOPBACK, Page, Service, png
+from page_service import COLOURS, LOOPBACK, Page, Service, png, vectors
 
 RED = png(COLOURS["red"], 5)
 
@@ -172,8 +172,7 @@ class PageHttpTest(unittest.TestCase):
             self.assertEqual(answer.status, 422, path)
             self.assertIn("another tab has opened collection things", json.loads(said)["error"]["message"])
         answer, said = self.request("POST", f"{inside}api/ask?{second}", json.dumps(asked).encode(), **self.mine)
-        self.assertEqual(answer.status, 400)
-        self.assertIn("pick the picture or row again", json.loads(said)["error"]["message"])
+        self.assertEqual((answer.status, json.loads(said)["error"]["code"]), (400, "FORGOTTEN"))
         self.assertEqual([len(self.service.charges(name)) for name in ("colours", "things")], spent)
 
     def test_search_from_a_match_leaves_at_a_whole_second(self):
@@ -210,6 +209,7 @@ class PageHttpTest(unittest.TestCase):
             for refuses, answers in ((busy, 0), (full, 0), (busy, 0), (None, 0), (None, 1)):
                 self.between.refuses = refuses
                 _, said = self.ask(inside, shown, scheme, target, answers)
+                # RESOURCE_EXHAUSTED, which a server says, is not SPENT.
                 self.assertEqual(said.get("error", {}).get("code"), refuses and refuses.name)
             *lost, answered, other = self.between.searches
             self.assertGreaterEqual(len(lost), 3)
@@ -242,3 +242,14 @@ class PageHttpTest(unittest.TestCase):
             self.assertEqual(self.ask(inside, shown, other, target)[1]["answers"], 2)
             self.assertEqual(self.ask(inside, shown, other, target, 2)[1]["answers"], 3)
             self.assertEqual(len(self.between.searches), 3)
+
+    def test_spent_budget_has_a_code_of_its_own(self):
+        inside = self.enter()
+        shown = self.open_collection(inside, "things")
+        row = vectors(1)[0]
+        text = ",".join(map(str, row[0])).encode()
+        _, picked = self.request("POST", f"{inside}api/target?name=row.csv&row=0&{shown}", text, **self.mine)
+        target = json.loads(picked)["target"]
+        codes = [self.ask(inside, shown, "cells", target, i)[1].get("error", {}).get("code") for i in range(3)]
+        self.assertEqual(codes, [None, None, "SPENT"])
+        self.assertEqual(self.service.charges("things"), [2, 2])

@@ -41,11 +41,13 @@ const notAnswered = ["The server did not answer", "What you chose is still here 
 const problems = {
   UNAVAILABLE: notAnswered,
   DEADLINE_EXCEEDED: notAnswered,
-  INVALID_ARGUMENT: ["This file cannot be opened", "Choose another one: a picture (JPEG, PNG or WebP), or a file of vectors. Nothing was sent."],
+  RESOURCE_EXHAUSTED: ["The server has too much to do", "Or a limit was reached, such as that of searches in a second: the details below say which. Try again in a minute.", true],
+  FILE: ["This file cannot be opened", "Choose another one: a picture (JPEG, PNG or WebP), or a file of vectors. Nothing was sent."],
   ENDED: ["This page has ended", "The program that serves it was stopped. Start it again."],
   LARGE: ["This collection is too large for this page", "What it holds of all items does not fit into the memory that the page may take. Start it again with the folder of the pictures (--pictures) or more memory (--max-memory)."],
   PREPARING: ["This collection is not ready yet", "The server still prepares it for searches. Try again in a minute.", true],
   VECTORS: ["This collection takes no pictures", "Choose a file of vectors (.npy, .fvecs or .csv), or another collection. Nothing was sent."],
+  FORGOTTEN: ["Choose it again", "This page no longer keeps what you chose: another tab has chosen something since, or the searches were forgotten."],
   SPENT: ["Your privacy allowance is used up", "Nothing was sent. Encrypted searches take nothing of it, where a collection offers them."],
 };
 // Why a collection cannot be searched here.
@@ -226,21 +228,16 @@ function enlarge(i) {
   if (!at("detail").open) at("detail").showModal();
 }
 
-function kindOf({code, message}) {
-  if (code !== "RESOURCE_EXHAUSTED") return code;
-  return message.startsWith("max_memory ") ? "LARGE" : waiting?.scheme === "encrypted" ? code : "SPENT";
-}
-
 function fail(error) {
   if (error.code === "STOPPED") return;
   const sizes = /has the wrong dimension: expected (\d+), got (\d+)$/.exec(error.message);
   const [title, text, canRetry] = sizes ? ["These vectors do not fit this collection",
     `They have ${sizes[2]} numbers each, but its ${noun()} have ${sizes[1]}. Choose another file. Nothing was sent.`]
-    : problems[kindOf(error)] ?? other;
+    : problems[error.code] ?? other;
   const box = at("problem");
   box.querySelector("h2").textContent = title;
   box.querySelector("p").textContent = title === notAnswered[0] && query === null ? "It may be starting. Trying again tells it nothing about you." : text;
-  box.querySelector("details").open = title === other[0] || error.code === "INVALID_ARGUMENT";
+  box.querySelector("details").open = [other[0], problems.RESOURCE_EXHAUSTED[0], problems.FILE[0]].includes(title);
   box.querySelector(".bytes").textContent = `${error.code ?? "PAGE"}: ${error.message}`;
   at("retry").hidden = !canRetry;
   go(collection !== null && query !== null ? "error" : "broken");
@@ -315,6 +312,7 @@ async function pick(file, name, src, follows = false) {
     mine.target = made.target;
     if (!follows || state === "chosen") render();
   } catch (error) {
+    if (error.code === "INVALID_ARGUMENT") error.code = "FILE";
     if (query === mine) fail(error);
   }
 }
