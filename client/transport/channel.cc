@@ -9,8 +9,10 @@
 #include <cstdint>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "client/transport/credentials.h"
 #include "client/transport/proxy.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/host_port.h"
 #include "common/rpc/status.h"
@@ -81,8 +83,10 @@ int MaxReceivedBytes(const ConnectionOptions& options) {
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const ConnectionOptions& options,
                                                            const std::string& access_key) {
   PM_RETURN_IF_ERROR(CheckNotForked());
-  if (!IsTarget(options.server)) {
-    PM_RETURN_IF_ERROR(ParseHostPort("server", options.server).status());
+  const absl::StatusOr<HostPort> address = ParseHostPort("server", options.server);
+  if (!IsTarget(options.server) && (!address.ok() || address->port == 0)) {
+    return FieldError("server", "HOST:PORT with a port from 1 to 65535",
+                      absl::StrCat("'", options.server, "'"));
   }
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ChannelCredentials> credentials,
                       MakeChannelCredentials(options, access_key));

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/transport/credentials.h"
@@ -31,6 +32,23 @@ bool NamesHost(absl::string_view server) {
          std::any_of(server.begin(), server.end(), [](char c) { return absl::ascii_isalpha(c); });
 }
 
+// "there is no host named x": of "DNS resolution failed for x:1: ...: Domain name not found". The
+// host may be the proxy. Empty for other reasons.
+std::string LookupFailure(absl::string_view reason) {
+  const bool is_lookup = absl::ConsumePrefix(&reason, "DNS resolution failed for ");
+  const size_t colon = reason.find(": ");
+  if (!is_lookup || colon == reason.npos) return "";  // a server may send anything
+  const absl::string_view address = reason.substr(0, colon);
+  const absl::string_view host = address.substr(0, address.rfind(':'));
+  const absl::string_view cause = reason.substr(reason.rfind(": ") + 2);
+  if (cause == "Domain name not found") {
+    return absl::StrCat("there is no host named ", host,
+                        ": check its spelling, and whether only another network knows it");
+  }
+  return absl::StrCat("the address of host ", host, " was not found (", cause,
+                      "): check this machine's network and name servers");
+}
+
 // A remedy for a reason of gRPC's that is known; otherwise the reason.
 std::string Remedy(const ConnectionOptions& options, absl::string_view reason) {
   const std::string lower = absl::AsciiStrToLower(reason);
@@ -38,14 +56,15 @@ std::string Remedy(const ConnectionOptions& options, absl::string_view reason) {
   if (std::string mismatch = FingerprintMismatchIn(reason); !mismatch.empty()) {
     return mismatch;
   }
+  if (std::string failure = LookupFailure(reason); !failure.empty()) return failure;
   if (says("certificate verify failed")) {
     const std::string dates = DescribeAuthorityDates(options);
     if (!dates.empty()) return dates;
     return absl::StrCat(
         "its certificate is not trusted: give the fingerprint that privatemaild printed (--trust, "
-        "PRIVATEMAIL_TRUST) or its authority's certificate (--ca); or it is not valid at this "
-        "time: "
-        "set this machine's clock (",
+        "PRIVATEMAIL_TRUST) or its authority's certificate (--ca); or the server does not "
+        "send the certificates of intermediate authorities, which its tls_cert must hold after its "
+        "own; or it is not valid at this time: set this machine's clock (",
         absl::FormatTime("%Y-%m-%d %H:%M UTC", absl::Now(), absl::UTCTimeZone()),
         ") if it is wrong, or have the certificate renewed");
   }

@@ -71,6 +71,34 @@ TEST_F(Tls, UntrustedServerIsRefused) {
   ExpectRefused({"--trust", other}, "UNAVAILABLE", {daemon_->address(), "it does not speak TLS"});
 }
 
+// The library does not tell this from another authority.
+TEST_F(Tls, MissingIntermediateCertificateIsACauseThatIsNamed) {
+  const std::string tls = folder_ / "chain/tls";
+  std::filesystem::create_directories(tls);
+  const std::string make =
+      "cd " + tls +
+      " && { key='-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes'; "
+      "echo basicConstraints=CA:TRUE > ca; echo subjectAltName=IP:127.0.0.1 > leaf; "
+      "openssl req -x509 $key -subj /CN=root -keyout root.key -out root.crt -days 2 && "
+      "openssl req $key -subj /CN=middle -keyout middle.key -out request && "
+      "openssl x509 -req -in request -CA root.crt -CAkey root.key -CAcreateserial -extfile ca "
+      "-days 2 -out middle.crt && "
+      "openssl req $key -subj /CN=leaf -keyout server.key -out request && "
+      "openssl x509 -req -in request -CA middle.crt -CAkey middle.key -CAcreateserial -extfile "
+      "leaf -days 2 -out server.crt; } 2>/dev/null";
+  ASSERT_EQ(std::system(make.c_str()), 0);
+  daemon_ = std::make_unique<Daemon>(folder_ / "chain");
+  ASSERT_TRUE(daemon_->listening()) << daemon_->program().Wait().err;
+  ExpectRefused({"--ca", tls + "/root.crt"}, "UNAVAILABLE",
+                {"the server does not send the certificates of intermediate authorities, which "
+                 "its tls_cert must hold after its own"});
+  ASSERT_EQ(std::system(("cd " + tls + " && cat middle.crt >> server.crt").c_str()), 0);
+  daemon_.reset();
+  daemon_ = std::make_unique<Daemon>(folder_ / "chain");
+  ASSERT_TRUE(daemon_->listening()) << daemon_->program().Wait().err;
+  EXPECT_EQ(ListWith({"--ca", tls + "/root.crt"}).exit_code, 0);
+}
+
 // As after a clock that is set to another year, on either side.
 TEST_F(Tls, ExpiredCertificateSaysWhatToDoOnBothSides) {
   const std::string tls = folder_ / "expired/tls";

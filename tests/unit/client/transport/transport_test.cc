@@ -9,6 +9,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/transport/connection_error.h"
 #include "client/transport/proxy.h"
 #include "privatemail/admin_client.h"
 #include "privatemail/v1/collections.grpc.pb.h"
@@ -204,9 +205,12 @@ TEST_F(TransportTest, AcceptsGrpcTargetsOfThisMachineWithoutProxy) {
     ASSERT_OK_AND_ASSIGN(const AdminClient transport, AdminClient::Create(options_));
     EXPECT_THAT(transport.ListCollections(), IsOk()) << server;
   }
-  for (const std::string server : {"127.0.0.1", "http://127.0.0.1:1", "unix:/tmp/socket"}) {
+  for (const std::string server :
+       {"127.0.0.1", "http://127.0.0.1:1", "unix:/tmp/socket", "127.0.0.1:0", "*:0"}) {
     options_.server = server;
-    EXPECT_THAT(AdminClient::Create(options_), FailsWith(kInvalid, "server must be HOST:PORT"));
+    EXPECT_THAT(AdminClient::Create(options_),
+                FailsWith(kInvalid, "server must be HOST:PORT with a port from 1 to 65535, but is"))
+        << server;
   }
 }
 
@@ -229,6 +233,28 @@ TEST_F(TransportTest, ErrorNamesTheProxyThatWasUsed) {
   for (const char* direct : {"nowhere.test:5", "dns:///EXAMPLE.org:5", "[::1]:5", "localhost:5"}) {
     EXPECT_EQ(DescribeProxy(direct), "") << direct;
   }
+}
+
+// The texts are gRPC's.
+TEST_F(TransportTest, HostThatIsNotFoundIsNamed) {
+  const auto explained = [&](const std::string& cause) {
+    return ExplainConnectionError(
+        options_, absl::UnavailableError("DNS resolution failed for nosuch.invalid:1: C-ares "
+                                         "status is not ARES_SUCCESS qtype=A name=nosuch.invalid "
+                                         "is_balancer=0: " +
+                                         cause));
+  };
+  EXPECT_THAT(
+      explained("Domain name not found"),
+      FailsWith(kUnavailable, "cannot be reached: there is no host named nosuch.invalid: "));
+  EXPECT_THAT(explained("Could not contact DNS servers"),
+              FailsWith(kUnavailable,
+                        "cannot be reached: the address of host nosuch.invalid was not found "
+                        "(Could not contact DNS servers): check "));
+  // A server's own text.
+  EXPECT_THAT(
+      ExplainConnectionError(options_, absl::UnavailableError("DNS resolution failed for ")),
+      FailsWith(kUnavailable, "cannot be reached: DNS resolution failed for "));
 }
 
 TEST_F(TransportTest, ForkOfAProcessWithAChannelIsRefusedAtOnce) {
