@@ -99,10 +99,18 @@ absl::StatusOr<NamedLabels> LabelsOfItems(absl::string_view field, const LabelCo
   }
   if (!parameters.HasClasses() && column.numbers.empty()) {
     if (has_items && !has_names) {
-      return InvalidField(field,
-                          "must be numbers, since the collection has items but no names of labels, "
-                          "but are text: ingest named labels into a collection without items, "
-                          "which then has their names");
+      const auto text =
+          std::find_if(column.names.begin(), column.names.end(), [](const auto& name) {
+            int32_t number = 0;
+            return !name.empty() && !absl::SimpleAtoi(name, &number);
+          });
+      const auto row = (text == column.names.end() ? column.names.begin() : text);
+      return InvalidField(
+          field, absl::StrCat("must be numbers, since the collection has items but no names of "
+                              "labels, but row ",
+                              row - column.names.begin(), " is \"", Printable(*row),
+                              "\": ingest named labels into a collection without items, which "
+                              "then has their names"));
     }
     const std::set<std::string> distinct(column.names.begin(), column.names.end());
     for (const std::string& name : distinct) {
@@ -141,6 +149,7 @@ absl::StatusOr<int32_t> LabelFrom(absl::string_view text, const PublicParameters
                         "must be a whole number: the labels of this collection have no names");
   }
   if (is_number && IsKnown(label, parameters)) return label;
+  // Without the text, which is private: messages are pasted into reports.
   return InvalidField("label",
                       absl::StrCat("must be the number or name of a class of the collection (",
                                    SomeClasses(parameters), ")"));

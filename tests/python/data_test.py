@@ -267,7 +267,8 @@ class Labels(unittest.TestCase):
         self.assertEqual((shown["classes"], len(shown["class_names"])), (4, 4))
         numbered = new("numbered")
         numbered.ingest(rows[:2], labels=[5, 6])
-        with self.assertRaisesRegex(pm.InvalidArgument, "^labels must be numbers, since"):
+        expected = "^labels must be numbers, since the collection has items but no names of labels, but row 0 is \"a\""
+        with self.assertRaisesRegex(pm.InvalidArgument, expected):
             numbered.ingest(rows[:2], labels=["a", "b"], ids=["a", "b"])
         code, _, error = run("ingest", "numbered", "--vectors", vectors, "--labels", path("new.txt", "a\nb\na\nb"), "--id-prefix", "n")
         self.assertEqual((code, "ingest named labels into a collection without items" in error), (2, True), error)
