@@ -57,6 +57,7 @@ void AddAlignment(const Context& context, const Transport& transport,
   }
   result->json["alignment"] = {{"expected_recall", (*alignment)->recall},
                                {"expected_relative_residual", (*alignment)->relative_residual}};
+  result->brief.emplace_back("alignment/expected_recall");
   if (const absl::Status check = CheckAlignment(**alignment); !check.ok()) {
     const std::string warning(check.message());
     result->json["warnings"] = {warning};
@@ -152,7 +153,7 @@ absl::StatusOr<Result> Build(const Context& context, const BuildOptions& options
                          {"seconds", done.elapsed_seconds()},
                          {"objective", done.objective()},
                          {"plan", done.plan()}},
-                .brief = {"embedded", "seconds", "alignment", "alignment_unknown"}};
+                .brief = {"embedded", "seconds", "alignment_unknown"}};
   AddAlignment(context, admin, c, &result);
   if (c.cells_status() == v1::CELLS_STATUS_PREPARING) {
     result.hint = absl::StrCat("cells are being prepared: `privatemail collection wait ",

@@ -23,9 +23,8 @@ std::string CodeName(v1::CellCode code);
 
 // The members of a collection's JSON that are shown without -v.
 inline const std::vector<std::string> kCollectionBrief = {
-    "name",       "items",   "feature_dim", "metric",      "extractor", "schemes",
-    "anchors",    "classes", "embedded",    "cells_state", "alignment", "changes_since_embedding",
-    "class_names"};
+    "name",    "items",   "feature_dim", "metric",      "extractor",   "schemes",
+    "anchors", "classes", "embedded",    "cells_state", "class_names", "changes_since_embedding"};
 
 nlohmann::json ToJson(const v1::GetCollectionResponse& collection);
 // Says which schemes need a build to find new items; empty if every offered scheme finds them

@@ -28,8 +28,9 @@ std::string PrintableLines(const std::string& text) {
 nlohmann::json BriefOf(const Result& result) {
   nlohmann::json brief = nlohmann::json::object();
   for (const std::string& key : result.brief) {
-    const auto member = result.json.find(key);
-    if (member != result.json.end() && !member->empty() && *member != "") brief[key] = *member;
+    const nlohmann::json::json_pointer path("/" + key);
+    const nlohmann::json member = result.json.value(path, nlohmann::json());
+    if (!member.empty() && member != "") brief[path.back()] = member;
   }
   return brief;
 }
@@ -45,6 +46,7 @@ void Print(const Result& result, bool as_json, bool verbose) {
     std::cout << Line(result.json) << std::endl;
     return;
   }
+  if (!result.head.empty()) std::cout << Printable(result.head) << "\n";
   if (verbose || (result.text.empty() && result.brief.empty())) {
     std::cout << Render(result.json, result.columns);
   } else if (result.text.empty()) {

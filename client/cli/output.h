@@ -27,10 +27,13 @@ struct Result {
   // Printed without it and without -v, which renders the JSON, as an empty text does. Ends with a
   // newline. Texts of a server are made Printable, so that they begin no line of their own.
   std::string text = {};
+  std::string head = {};  // a sentence before the text, also with -v
   int exit_code = 0;
-  std::string hint = {};                // the user's next command, printed after the text
-  Columns columns = {};                 // of the JSON as text
-  std::vector<std::string> brief = {};  // its members that are shown without -v; empty: all
+  std::string hint = {};  // the user's next command, printed after the text
+  Columns columns = {};   // of the JSON as text
+  // Its members that are shown without -v, "alignment/expected_recall" for one of a member; empty:
+  // all.
+  std::vector<std::string> brief = {};
 };
 
 // Names the rows of a list that a server sends, for its MemoryBudget. JSON and text of a row are

@@ -158,7 +158,7 @@ absl::Status Query(Context& context, const QueryFlags& flags) {
       reports.push_back(ToReport(response, i, targets[i], gallery, json));
       json["non_private_matches"] = ComparedJson(reports.back());
     }
-    std::string text = MatchesText(json);
+    std::string text = MatchesText(json, parameters.metric);
     if (response.results.size() > 1) {
       text = absl::StrCat(
           targets[i].row.has_value() ? absl::StrCat("row ", *targets[i].row) : targets[i].image,

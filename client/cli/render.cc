@@ -64,6 +64,9 @@ std::string LineText(absl::string_view key, const json& value, bool rounded) {
   if (value.is_string()) return Printable(value.get_ref<const std::string&>());
   if (value.is_number_float()) {
     const auto number = value.get<double>();
+    if (rounded && key == "seconds") {
+      return number < 10 ? absl::StrFormat("%.2g", number) : absl::StrFormat("%.0f", number);
+    }
     if (rounded) return absl::StrCat(number);
     return key == "epsilon" || key == "delta" ? SumText(number) : FormatExact(number);
   }

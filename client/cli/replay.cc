@@ -32,15 +32,15 @@ struct ResendFlags {
 absl::StatusOr<Result> Explain(const Context& context, const std::string&) {
   PM_ASSIGN_OR_RETURN(const std::string text, SearchClient::Explain(context.state_folder));
   Result result{.json = nlohmann::json::parse(text),
-                .hint =
+                .head =
                     "This was prepared for the server, and nothing else; delivery is not "
                     "recorded."};
   for (const auto& [key, value] : result.json.items()) {
     if (key != "digest" && key != "delta" && key != "rows") result.brief.push_back(key);
   }
   if (const auto rows = result.json.find("rows"); rows != result.json.end()) {
-    result.hint =
-        absl::StrCat("A matrix of ", rows->size(), " rows, which -v shows. ", result.hint);
+    result.head = absl::StrCat("A matrix of ", rows->size(), " rows. ", result.head);
+    if (!context.verbose) result.hint = "-v shows the rows.";
   }
   return result;
 }
@@ -81,7 +81,7 @@ absl::StatusOr<Result> Resend(const Context& context, const ResendFlags& flags) 
       absl::StrCat("the last release again, to the collection ", Printable(last.collection.name()),
                    " by ", NameOf(last.scheme), ", read for ",
                    target.name.empty() ? "the label" : Printable(target.name), "\n",
-                   MatchesText(json), CostText({json}));
+                   MatchesText(json, parameters.metric), CostText({json}));
   return Result{.json = std::move(json), .text = text, .columns = kMatchColumns};
 }
 

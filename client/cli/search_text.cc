@@ -56,9 +56,15 @@ std::string GuaranteeText(const json& guarantee) {
 
 }  // namespace
 
-std::string MatchesText(const json& search) {
-  const json& matches = search["matches"];
+std::string MatchesText(const json& search, Metric metric) {
+  json matches = search["matches"];
   if (matches.empty()) return GuessText(search) + "no item matches\n";
+  const bool by_cells = search["scheme"] == NameOf(Scheme::kCells);
+  if (by_cells && metric == Metric::kCosine) {  // distances are of vectors of length 1
+    for (json& match : matches) {
+      match["similarity"] = 1 - match["squared_distance"].get<double>() / 2;
+    }
+  }
   std::vector<std::string> columns = {"id"};
   const auto has = [&](const char* key) {
     return std::any_of(matches.begin(), matches.end(), [&](const json& match) {
@@ -72,7 +78,7 @@ std::string MatchesText(const json& search) {
   }
   if (has("similarity")) {
     columns.push_back("similarity");
-  } else if (search["scheme"] == NameOf(Scheme::kCells)) {
+  } else if (by_cells) {
     columns.push_back("squared_distance");
   }
   if (has("payload")) columns.push_back("payload");

@@ -7,11 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "common/embedding/public_parameters.h"
+
 namespace privatemail::client::cli {
 
 // search: JSON of a query (client/search/result_json.h). A table of the matches with what they
-// have of class, label, similarity, distance and payload.
-std::string MatchesText(const nlohmann::json& search);
+// have of class, label, similarity, distance and payload. metric: the collection's.
+std::string MatchesText(const nlohmann::json& search, Metric metric);
 
 // One line with its newline: guarantee, rest of the budget and bytes of the queries of a command.
 // searches: JSON of each query that was answered, at least one.

@@ -8,8 +8,10 @@ namespace privatemail::e2e {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 int CountOf(const json& matches, int label) {
@@ -62,6 +64,12 @@ TEST_F(NewService, CreateIngestBuildQueryAndDelete) {
   EXPECT_EQ(info["alignment"]["expected_recall"], 1);
   for (const char* beside : {"changes", "alignment"}) info.erase(beside);  // not in a list
   EXPECT_EQ(Answer({"collection", "list"}), json::array({info}));
+  const auto shown = [&](const Command& command) { return Run(command).out; };
+  for (const std::string& brief :
+       {shown({"collection", "info", "things"}), shown({"build", "things"})}) {
+    EXPECT_THAT(brief, AllOf(HasSubstr("expected recall"), Not(HasSubstr("residual"))));
+  }
+  EXPECT_THAT(shown({"collection", "info", "things", "-v"}), HasSubstr("residual"));
   EXPECT_EQ(Answer({"collection", "delete", "things", "--yes"}), (json{{"deleted_items", kItems}}));
   EXPECT_THAT(Answer({"collection", "list"}), IsEmpty());
 }

@@ -1,6 +1,7 @@
 // The commands for those who look after a guarantee.
 #include <csignal>
 
+#include "absl/strings/str_cat.h"
 #include "client/search/batch.h"
 #include "tests/e2e/service.h"
 #include "tests/testing/wait_until.h"
@@ -9,8 +10,11 @@ namespace privatemail::e2e {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 using PrivacyCommands = FilledService;
 
@@ -232,6 +236,10 @@ TEST_F(PrivacyCommands, ExplainListsRowsWithoutTheSlot) {
   ASSERT_THAT(rows, SizeIs(kClasses + kClasses * kAnchorsPerClass));
   EXPECT_EQ(rows[0]["row"], "slot 0 (0)");
   EXPECT_EQ(rows[kClasses]["row"], "anchor 0");
+  const std::string said =
+      absl::StrCat("A matrix of ", rows.size(), " rows. This was prepared for the server");
+  EXPECT_THAT(Run({"explain"}).out, AllOf(StartsWith(said), HasSubstr("-v shows the rows.")));
+  EXPECT_THAT(Run({"explain", "-v"}).out, AllOf(StartsWith(said), Not(HasSubstr("-v shows"))));
   const json explained_3 = explained("3");
   for (size_t i = 0; i < rows.size(); ++i) {
     EXPECT_THAT(rows[i]["values"], SizeIs(2));

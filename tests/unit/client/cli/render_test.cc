@@ -38,6 +38,12 @@ TEST(Render, ObjectIsLinesOfNamesAndAlignedValues) {
             "schemes      -\n");
 }
 
+TEST(Render, SecondsHaveTwoDigitsOrAreWhole) {
+  EXPECT_EQ(Render({{"seconds", 1.25365}}, {}, /*rounded=*/true), "seconds  1.3\n");
+  EXPECT_EQ(Render({{"seconds", 125.365}}, {}, /*rounded=*/true), "seconds  125\n");
+  EXPECT_EQ(Render({{"seconds", 1.25365}}), "seconds  1.25365\n");
+}
+
 TEST(Render, ObjectWithinIsOnALineIfItHoldsFewNumbersElseIndented) {
   EXPECT_EQ(Render({{"left", {{"delta", 0}, {"epsilon", .25}}},
                     {"recall", {{"value", .5}, {"low", .4}, {"high", .6}}},

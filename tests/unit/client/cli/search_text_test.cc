@@ -19,20 +19,22 @@ json Joint(double epsilon, bool proven) {
 
 TEST(SearchText, MatchesHaveTheColumnsThatSaySomething) {
   json search = Joint(1, true);
-  EXPECT_EQ(MatchesText(search), "no item matches\n");
+  EXPECT_EQ(MatchesText(search, Metric::kCosine), "no item matches\n");
   search["matches"] = {{{"id", "a"},
                         {"label", nullptr},
                         {"class", nullptr},
                         {"squared_distance", .5},
                         {"payload", nullptr}}};
-  EXPECT_EQ(MatchesText(search), "id\na\n");
+  EXPECT_EQ(MatchesText(search, Metric::kCosine), "id\na\n");
   search["scheme"] = "cells";
-  EXPECT_EQ(MatchesText(search), "id  squared distance\na   0.5\n");
+  EXPECT_EQ(MatchesText(search, Metric::kEuclidean), "id  squared distance\na   0.5\n");
+  EXPECT_EQ(MatchesText(search, Metric::kCosine), "id  similarity\na   0.75\n");
+  search["scheme"] = "encrypted";
   search["matches"][0].update({{"similarity", .75}, {"label", 3}, {"payload", {{"x", 1}}}});
-  EXPECT_EQ(MatchesText(search),
+  EXPECT_EQ(MatchesText(search, Metric::kCosine),
             "id  label  similarity  payload\na   3      0.75        {\"x\":1}\n");
   search["matches"][0]["class"] = "ramen\nid";
-  EXPECT_THAT(MatchesText(search), HasSubstr("a   ramen\\nid  0.75"));
+  EXPECT_THAT(MatchesText(search, Metric::kCosine), HasSubstr("a   ramen\\nid  0.75"));
 }
 
 TEST(SearchText, LikelyClassesComeFirst) {
@@ -40,7 +42,8 @@ TEST(SearchText, LikelyClassesComeFirst) {
   search["label_guessed"] = true;
   search["classes"] = {{{"class", "soba"}, {"posterior", .75}},
                        {{"class", "udon"}, {"posterior", .25}}};
-  EXPECT_EQ(MatchesText(search), "likely class: soba (0.75), udon (0.25)\nno item matches\n");
+  EXPECT_EQ(MatchesText(search, Metric::kCosine),
+            "likely class: soba (0.75), udon (0.25)\nno item matches\n");
 }
 
 TEST(SearchText, CostNamesGuaranteeRestAndBytes) {
