@@ -21,6 +21,7 @@
 #include "client/files/private_file.h"
 #include "client/schemes/class_labels.h"
 #include "client/schemes/request_checks.h"
+#include "client/search/batch.h"
 #include "client/search/charge_text.h"
 #include "client/search/result_json.h"
 #include "common/base/field_error.h"
@@ -83,11 +84,37 @@ absl::Status CheckRowsChosen(const QueryFlags& flags, Scheme scheme) {
       "--vectors needs rows: give --row I, --rows I,J,... or --rows all");
 }
 
+// Refuses what Search would refuse, before the user is asked about it in vain. Sends nothing.
+absl::Status CheckBeforeQuestion(const SearchClient& client, const SearchRequest& request,
+                                 const PublicParameters& parameters) {
+  const int64_t columns =
+      request.own_anchors.has_value() ? request.own_anchors->cols() : parameters.feature_dim;
+  PM_RETURN_IF_ERROR(CheckTargets(request, columns, Metric::kCosine));
+  const size_t count = request.targets.size();
+  const Budget each{request.epsilon.value_or(0), request.delta.value_or(0)};
+  const std::string& uuid = parameters.collection_uuid;
+  PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(client.state_folder()));
+  PM_ASSIGN_OR_RETURN(const LedgerEntry budget, ledger->Show(uuid));
+  PM_RETURN_IF_ERROR(CheckGranted(budget));
+  PM_RETURN_IF_ERROR(CheckAffordable(budget, count, each));
+  PM_ASSIGN_OR_RETURN(const auto operators, ledger->ShowOperators(uuid, client.server_identity()));
+  for (const OperatorEntry& one : operators) {
+    PM_RETURN_IF_ERROR(CheckAffordable(one.sum, count, each, SumOf(one)));
+  }
+  return absl::OkStatus();
+}
+
 // Before anything is charged. On a terminal the user decides, unless --yes was given.
-absl::Status ConfirmCharge(const QueryFlags& flags, const SearchRequest& request, Scheme scheme,
+absl::Status ConfirmCharge(const QueryFlags& flags, const SearchClient& client,
+                           const SearchRequest& request, Scheme scheme,
                            const PublicParameters& parameters) {
   const std::string charge = ChargeText(request, scheme, parameters);
   if (charge.empty() || flags.yes) return absl::OkStatus();
+  // Features of pictures have the columns of the collection's model. When a refusal ends the
+  // connection would tell how long they took.
+  if (flags.targets.images.empty()) {
+    PM_RETURN_IF_ERROR(CheckBeforeQuestion(client, request, parameters));
+  }
   Warn(charge);
   if (::isatty(STDIN_FILENO) == 0) return absl::OkStatus();
   std::cerr << "Go on (--yes answers this)? [y/N] ";
@@ -133,7 +160,7 @@ absl::Status Query(Context& context, const QueryFlags& flags) {
     extractor.collection = parameters.extractor;
     PM_ASSIGN_OR_RETURN(gallery, LocalGallery::Create(flags.compare_images, extractor));
   }
-  PM_RETURN_IF_ERROR(ConfirmCharge(flags, request, scheme, parameters));
+  PM_RETURN_IF_ERROR(ConfirmCharge(flags, *client, request, scheme, parameters));
   WaitForDeparture(flags.targets, arrived);
   ProgressBar bar("queries sent");
   const auto warn = [&](const std::string& text) {

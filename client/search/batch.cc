@@ -1,6 +1,7 @@
 #include "client/search/batch.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/field_error.h"
@@ -63,16 +64,17 @@ absl::Status CheckAffordable(const LedgerEntry& entry, size_t targets, const Bud
                              absl::string_view whose) {
   const auto count = static_cast<double>(targets);
   const Budget need{count * each.epsilon, count * each.delta};
-  // The ledger itself refuses a single release. The cost of a batch in mu is unknown before its
-  // noise.
-  if (targets == 1 || entry.accounting == Accounting::kGaussian || entry.Affords(need)) {
+  // The cost in mu is unknown before the noise, and what is not finite is refused as such.
+  if (entry.accounting == Accounting::kGaussian || entry.Affords(need) ||
+      !std::isfinite(need.epsilon + need.delta)) {
     return absl::OkStatus();
   }
-  return FieldError(absl::StatusCode::kResourceExhausted, "budget",
-                    absl::StrCat("left for ", targets, " releases of epsilon ", each.epsilon,
-                                 " delta ", each.delta, ", in all epsilon ", need.epsilon,
-                                 " delta ", need.delta, whose.empty() ? "" : ", ", whose),
-                    absl::StrCat("exhausted: left ", LeftOf(entry), "; nothing was spent"));
+  return FieldError(
+      absl::StatusCode::kResourceExhausted, "budget",
+      absl::StrCat("left for ", targets, targets == 1 ? " release" : " releases", " of epsilon ",
+                   each.epsilon, " delta ", each.delta, ", in all epsilon ", need.epsilon,
+                   " delta ", need.delta, whose.empty() ? "" : ", ", whose),
+      absl::StrCat("exhausted: left ", LeftOf(entry), "; nothing was spent"));
 }
 
 std::string LeftOf(const LedgerEntry& entry) {

@@ -27,7 +27,7 @@ absl::Status WarnIfUncounted(Ledger& ledger, const WarnFunction& warn);
 // FAILED_PRECONDITION: nothing was granted.
 absl::Status CheckGranted(const LedgerEntry& entry);
 
-// Refuses a batch that the budget cannot pay as a whole, before its first charge.
+// Refuses releases that the budget cannot pay as a whole, before the first charge.
 // whose: SumOf an operator, or empty. RESOURCE_EXHAUSTED: too little is left.
 absl::Status CheckAffordable(const LedgerEntry& entry, size_t targets, const Budget& each,
                              absl::string_view whose = "");

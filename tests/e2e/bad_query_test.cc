@@ -12,7 +12,9 @@ namespace privatemail::e2e {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
@@ -56,10 +58,17 @@ TEST_F(BadQuery, InvalidOptionIsRefused) {
                 {"give --row I, --rows I,J,... or --rows all"});
   Write("queries", SeparatedClasses(10, 3, 128));
   ExpectRefused(With("-k", "3"), "INVALID_ARGUMENT", {"but is 128 columns in"});
+  // Nobody is asked about a charge that cannot be made.
+  EXPECT_THAT(Run(With("--epsilon", "5")).err,
+              AllOf(HasSubstr("but is 128 columns in"), Not(HasSubstr("each query spends"))));
 }
 
 TEST_F(BadQuery, UnaffordableBatchSpendsNothing) {
-  Grant(.9, .1);
+  EXPECT_THAT(Run(With("--epsilon", "5")).err, HasSubstr("each query spends epsilon 5"));
+  Grant(5.9, .1);
+  EXPECT_THAT(Run(With("--epsilon", "5")).err,
+              AllOf(HasSubstr("left for 1 release of epsilon 5"), HasSubstr("left epsilon 0.9"),
+                    Not(HasSubstr("each query spends"))));
   ExpectRefused(Batch(".4", "0-2"), "RESOURCE_EXHAUSTED",
                 {"3 releases of epsilon 0.4 delta 1e-05, in all epsilon 1.2", "left epsilon 0.9",
                  "nothing was spent"});
