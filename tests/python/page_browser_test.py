@@ -306,12 +306,15 @@ class PageTest(BrowserTest):
     def test_search_after_a_stopped_wait_is_charged_once(self):
         self.open_page("things")
         self.pick(self.folder / "queries.npy")
+        unsent = "!document.getElementById('unsent').hidden"
+        self.assertTrue(self.browser.value_of(unsent))
         self.browser.click("#other summary")
         self.service.daemon.send_signal(signal.SIGSTOP)
         self.browser.click("[data-way=cells]")
         self.wait_for_state("searching")
         self.browser.click("[data-do=stop]")
         self.wait_for_state("chosen")
+        self.assertFalse(self.browser.value_of(unsent))
         self.service.daemon.send_signal(signal.SIGCONT)
         self.search("[data-way=cells]")
         self.assertEqual((self.count("#grid li"), self.service.charges("things")), (8, [2]))

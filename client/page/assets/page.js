@@ -116,6 +116,7 @@ function render() {
     if (query?.src && image.getAttribute("src") !== query.src) image.src = query.src;
   }
   for (const part of document.querySelectorAll(".mine-name")) part.textContent = query?.name ?? "";
+  at("unsent").hidden = Boolean(query?.asked);
   at("collection").disabled = state === "searching";
   at("past").hidden = past.length === 0 || state === "searching";
   at("history").replaceChildren(...past.toReversed().map((one) => {
@@ -319,6 +320,7 @@ async function pick(file, name, src, follows = false) {
 
 async function search(scheme) {
   waiting = Object.assign(new AbortController(), {scheme});
+  query.asked = true;
   const mine = waiting;
   go("searching");
   try {
