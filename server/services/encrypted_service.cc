@@ -244,12 +244,8 @@ absl::Status Search(const Catalog& catalog, const v1::SearchEncryptedRequest& re
       absl::SimpleAtoi(call.Metadata(kVersionMetadata).value_or(""), &version)) {
     PM_ASSIGN_OR_RETURN(rows, AwaitVersion(catalog, request.collection(), version, call));
   }
-  PM_ASSIGN_OR_RETURN(const CollectionView view,
-                      FindCollection(catalog, request.collection(), request.fingerprint()));
+  PM_ASSIGN_OR_RETURN(const CollectionView view, FindForEncryptedSearch(catalog, request));
   const PublicParameters& parameters = view.published->parameters;
-  PM_RETURN_IF_ERROR(CheckHasEncrypted(request.collection(), parameters));
-  PM_RETURN_IF_ERROR(CheckHasItems(view));
-  PM_RETURN_IF_ERROR(CheckEncryptedRequest(request, parameters));
   const bool is_fixed = rows != nullptr;
   if (!is_fixed) {
     PM_ASSIGN_OR_RETURN(rows, RequireRows(view));
@@ -282,6 +278,17 @@ absl::Status Search(const Catalog& catalog, const v1::SearchEncryptedRequest& re
 }
 
 }  // namespace
+
+absl::StatusOr<CollectionView> FindForEncryptedSearch(const Catalog& catalog,
+                                                      const v1::SearchEncryptedRequest& request) {
+  PM_ASSIGN_OR_RETURN(const CollectionView view,
+                      FindCollection(catalog, request.collection(), request.fingerprint()));
+  const PublicParameters& parameters = view.published->parameters;
+  PM_RETURN_IF_ERROR(CheckHasEncrypted(request.collection(), parameters));
+  PM_RETURN_IF_ERROR(CheckHasItems(view));
+  PM_RETURN_IF_ERROR(CheckEncryptedRequest(request, parameters));
+  return view;
+}
 
 absl::Status CheckEncryptedRequest(const v1::SearchEncryptedRequest& request,
                                    const PublicParameters& parameters) {

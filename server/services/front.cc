@@ -319,12 +319,7 @@ absl::Status SendParts(EncryptedParts parts, const v1::SearchEncryptedRequest& r
 
 absl::Status Search(const Catalog& catalog, Shards& shards,
                     const v1::SearchEncryptedRequest& request, Call& call) {
-  PM_ASSIGN_OR_RETURN(const CollectionView view,
-                      FindCollection(catalog, request.collection(), request.fingerprint()));
-  const PublicParameters& parameters = view.published->parameters;
-  PM_RETURN_IF_ERROR(CheckHasEncrypted(request.collection(), parameters));
-  PM_RETURN_IF_ERROR(CheckHasItems(view));
-  PM_RETURN_IF_ERROR(CheckEncryptedRequest(request, parameters));
+  PM_RETURN_IF_ERROR(FindForEncryptedSearch(catalog, request).status());
   call.CountFurtherQueries(request.queries_size() - 1);
   uint64_t version = 0;
   PM_ASSIGN_OR_RETURN(EncryptedParts parts,

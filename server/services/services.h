@@ -33,6 +33,10 @@ inline constexpr int kMaxQueriesPerRequest = 4096;
 // INVALID_ARGUMENT: a field is malformed, or a count exceeds its limit; the field is named.
 absl::Status CheckEncryptedRequest(const v1::SearchEncryptedRequest& request,
                                    const PublicParameters& parameters);
+// The collection that a valid request asks for. NOT_FOUND: there is none. FAILED_PRECONDITION:
+// another fingerprint, no items, or no encrypted rows. INVALID_ARGUMENT: as above.
+absl::StatusOr<CollectionView> FindForEncryptedSearch(const Catalog& catalog,
+                                                      const v1::SearchEncryptedRequest& request);
 
 // The RPCs that a front answers from what the shards answer, in place of the handlers of the other
 // services. Administration of items is the same on a front, which shares the shards' store. The
