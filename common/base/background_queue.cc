@@ -77,7 +77,8 @@ void BackgroundQueue::Run(Priority priority) {
     if (next == waiting_.end()) {
       changed_.wait(lock);
     } else if (next->due > now) {
-      changed_.wait_until(lock, next->due);
+      const Clock::time_point due = next->due;  // Add may move the jobs while this waits
+      changed_.wait_until(lock, due);
     } else {
       Job job = std::move(next->job);
       waiting_.erase(next);

@@ -15,7 +15,6 @@ import unittest
 
 import numpy as np
 
-import privatemail as pm
 from browser import Browser, find_browser
 from page_service import COLOURS, LOOPBACK, Page, Service, png, vectors
 
@@ -115,6 +114,12 @@ class PageTest(BrowserTest):
         super().setUp()
         (self.folder / "red.png").write_bytes(png(COLOURS["red"], 5))
         np.save(self.folder / "queries.npy", vectors(5, 3)[0])
+
+    def connect(self, key):
+        import privatemail as pm  # PublishedPageTest runs where it is not built
+
+        return pm.connect(self.service.address, ca_file=self.folder / "data/tls/server.crt",
+                          key_file=self.folder / key, state=self.folder / "state")
 
     def start_page(self, collection, *options, pictures="gallery"):
         self.page = Page(self.service, collection, pictures and self.folder / pictures, *options)
@@ -329,8 +334,7 @@ class PageTest(BrowserTest):
         self.service.command = command
         self.pick(self.folder / "queries.npy")
         # Each of these queries counts as a call, so the key has to pause for two minutes.
-        client = pm.connect(self.service.address, ca_file=self.folder / "data/tls/server.crt",
-                            key_file=self.folder / "slow.key", state=self.folder / "state")
+        client = self.connect("slow.key")
         client.collection("plain").search(vectors(600, 3)[0])
         self.browser.click("#search")
         self.wait_for_state("error")
@@ -360,8 +364,7 @@ class PageTest(BrowserTest):
         self.assertRegex(self.browser.value_of("document.getElementById('once').textContent"),
                          r"never for a single match: the list of all items \([\d.]+\sKB\), the details of all \(\d+\sKB\)\.")
         self.page.stop()
-        client = pm.connect(self.service.address, ca_file=self.folder / "data/tls/server.crt",
-                            key_file=self.folder / "data/admin.key", state=self.folder / "state")
+        client = self.connect("data/admin.key")
         client.create_collection("large").ingest(vectors(10)[0], payloads=["x" * 200_000] * 10)
         self.open_page("large", "--no-browser", "--max-memory", "1M", pictures=None)
         self.pick(self.folder / "queries.npy")
@@ -371,8 +374,7 @@ class PageTest(BrowserTest):
         self.page.stop()
 
     def test_only_collections_that_can_be_searched_are_offered(self):
-        client = pm.connect(self.service.address, ca_file=self.folder / "data/tls/server.crt",
-                            key_file=self.folder / "data/admin.key", state=self.folder / "state")
+        client = self.connect("data/admin.key")
         client.create_collection("a-model", extractor=f"onnx:sha256={'0' * 64};input=4x2;mean=1,2,3;scale=1;channels=rgb;layer=").ingest(
             vectors(10)[0])
         client.create_collection("an-empty")

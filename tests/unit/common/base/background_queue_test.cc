@@ -70,6 +70,17 @@ TEST(BackgroundQueue, RunsJobsInOrderAtLowPriority) {
   EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4}));
 }
 
+// The address sanitizer sees when a wait reads what the additions have moved.
+TEST(BackgroundQueue, TakesJobsWhileItWaitsForTheTimeOfOthers) {
+  BackgroundQueue queue;
+  for (int i = 0; i < 100; ++i) {
+    std::promise<void> ran;
+    queue.Add([](const std::atomic<bool>&) {}, absl::Hours(1));
+    queue.Add([&](const std::atomic<bool>&) { ran.set_value(); });
+    ran.get_future().wait();
+  }
+}
+
 TEST(BackgroundQueue, DestructorStopsRunningJobAndDropsWaitingOnes) {
   std::promise<void> started;
   bool was_stopped = false, ran_next = false;
