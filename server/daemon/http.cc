@@ -25,7 +25,7 @@ Answer HandleRequest(const mg_request_info& request, const HttpServer::Pages& pa
   if (method != "GET" && method != "HEAD") return {405, "only GET and HEAD\n"};
   if (path == "/livez") return {200, "ok\n"};
   if (path == "/metrics") return {200, pages.metrics()};
-  return pages.ready() ? Answer{200, "ok\n"} : Answer{503, "draining\n"};
+  return pages.ready() ? Answer{200, "ok\n"} : Answer{503, "not ready\n"};
 }
 
 }  // namespace

@@ -116,20 +116,22 @@ absl::StatusOr<std::unique_ptr<Store>> OpenStore(const DaemonOptions& options,
   return PostgresStore::Open(conninfo, {}, ShardOf(options));
 }
 
-// Null: this is no front. A server's own certificate identifies the front, and those in its file
-// are trusted: its authority, or one self-signed certificate of all.
+// A server's own certificate identifies the front, and those in its file are trusted: its
+// authority, or one self-signed certificate of all.
+std::shared_ptr<grpc::ChannelCredentials> ShardCredentials(const ReloadableTls* tls) {
+  if (tls == nullptr) return grpc::InsecureChannelCredentials();
+  const TlsIdentity identity = tls->identity();
+  return grpc::SslCredentials({.pem_root_certs = identity.certificate_pem,
+                               .pem_private_key = identity.key_pem,
+                               .pem_cert_chain = identity.certificate_pem});
+}
+
+// Null: this is no front.
 absl::StatusOr<std::unique_ptr<Shards>> ConnectShards(const DaemonOptions& options,
                                                       const ReloadableTls* tls) {
   if (options.shards.empty()) return nullptr;
   PM_ASSIGN_OR_RETURN(const auto addresses, ParseShards(options.shards));
-  if (tls == nullptr) {
-    return std::make_unique<Shards>(addresses, grpc::InsecureChannelCredentials());
-  }
-  const TlsIdentity identity = tls->identity();
-  return std::make_unique<Shards>(
-      addresses, grpc::SslCredentials({.pem_root_certs = identity.certificate_pem,
-                                       .pem_private_key = identity.key_pem,
-                                       .pem_cert_chain = identity.certificate_pem}));
+  return std::make_unique<Shards>(addresses, ShardCredentials(tls));
 }
 
 // Checks everything possible before the data directory is created: a first start that failed later
@@ -227,7 +229,7 @@ DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
           ParseIpAddresses("--trusted-proxies", options.trusted_proxies).value(),
           [catalog = parts_.catalog.get()] { return NamesOf(*catalog); }, options.limits),
       collections_(parts_.catalog.get(), &dispatcher_),
-      health_(parts_.catalog.get(), &dispatcher_),
+      health_(parts_.catalog.get(), parts_.shards.get(), &dispatcher_),
       maintenance_(parts_.catalog.get(), ToAutomaticBuildOptions(options), MaintenanceHooks()) {
   ServeRetrieval(parts_.catalog.get(), &dispatcher_);
   ServeEncrypted(parts_.catalog.get(), &dispatcher_);
@@ -289,7 +291,7 @@ absl::StatusOr<std::unique_ptr<DaemonServer>> DaemonServer::Start(const DaemonOp
     DaemonServer& served = *daemon;
     PM_ASSIGN_OR_RETURN(
         served.http_,
-        HttpServer::Start(options.http, {[&served] { return !served.health_.draining(); },
+        HttpServer::Start(options.http, {[&served] { return served.health_.ready(); },
                                          [&served] { return served.metrics_.Text(); }}));
   }
   PM_RETURN_IF_ERROR(daemon->ListenHttp(options));
@@ -395,6 +397,7 @@ void DaemonServer::RefreshCertificates() {
   } else if (*changed) {
     const TlsIdentity identity = parts_.tls->identity();
     metrics_.SetCertificateExpiry(identity.not_after);
+    if (parts_.shards != nullptr) parts_.shards->Connect(ShardCredentials(parts_.tls.get()));
     LogOutcome(absl::OkStatus(),
                absl::StrCat("certificates changed; fingerprint ", identity.fingerprint, ", until ",
                             absl::FormatTime("%Y-%m-%d", identity.not_after, absl::UTCTimeZone())),

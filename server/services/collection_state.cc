@@ -89,6 +89,12 @@ absl::StatusOr<std::shared_ptr<const EncryptedRows>> RequireRows(const Collectio
   return IsOperatorOnlyError(problem) ? OperatorOnlyError(std::move(unavailable)) : unavailable;
 }
 
+bool IsLoaded(const CollectionView& view) {
+  if (GetCellsStatus(view) == v1::CELLS_STATUS_PREPARING) return false;
+  return view.encrypted == nullptr || view.published->parameters.feature_dim == 0 ||
+         view.encrypted->rows() != nullptr || absl::IsResourceExhausted(view.encrypted->problem());
+}
+
 std::string DescribeCells(const CollectionView& view) {
   if (!view.has_cells() || view.retriever == nullptr) return "";
   if (view.cells == nullptr) {

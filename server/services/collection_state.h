@@ -33,6 +33,10 @@ absl::StatusOr<std::shared_ptr<const CellIndex>> RequireCells(const CollectionVi
 // of the store keeps its mark as operator-only.
 absl::StatusOr<std::shared_ptr<const EncryptedRows>> RequireRows(const CollectionView& view);
 
+// Whether the rows and cells that the store has of a collection are in memory. True also if there
+// is no memory for the rows or if cells cannot be made, which takes an operator.
+bool IsLoaded(const CollectionView& view);
+
 // "ready: 8000 items", "being made" or the error of RequireCells; both first and last if those of
 // an earlier build answer; empty if the collection has no cells or is not built.
 std::string DescribeCells(const CollectionView& view);

@@ -5,30 +5,37 @@
 #include <atomic>
 #include <string>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/base/status_macros.h"
 #include "grpc/health/v1/health.pb.h"
 #include "server/engine/catalog.h"
+#include "server/services/collection_state.h"
 #include "server/services/dispatcher.h"
+#include "server/services/shards.h"
 
 namespace privatemail::server {
 
 // Answers Check by service name; Watch is UNIMPLEMENTED. Replaces gRPC's own health service, which
 // knows no keys. Thread-safe.
-//   ""                             needs no key. SERVING until Drain.
+//   ""                             needs no key. SERVING until Drain: on a shard once what the
+//   store
+//                                  has is loaded, on a front while a replica of each shard serves.
 //   "privatemail.writes"           needs no key. NOT_SERVING while the store is read-only.
 //   "privatemail.collection.NAME"  needs a key for the collection, since the answer tells that it
 //                                  exists. SERVING once it is built, or if it has no anchors,
-//                                  or on a front, which does not know.
+//                                  and on a front if a replica of each shard says so.
 //                                  UNAUTHENTICATED, PERMISSION_DENIED, NOT_FOUND: no such
 //                                  collection.
 //   any other                      NOT_FOUND.
 class HealthService {
  public:
-  // Registers the handler. The catalog must outlive the service, and the service all calls.
-  HealthService(const Catalog* catalog, Dispatcher* dispatcher) : catalog_(catalog) {
+  // Registers the handler. The catalog and the shards (null: this is no front) must outlive the
+  // service, and the service all calls.
+  HealthService(const Catalog* catalog, Shards* shards, Dispatcher* dispatcher)
+      : catalog_(catalog), shards_(shards) {
     using grpc::health::v1::HealthCheckRequest;
     using grpc::health::v1::HealthCheckResponse;
     dispatcher->ServeUnary<HealthCheckRequest, HealthCheckResponse>(
@@ -42,11 +49,20 @@ class HealthService {
 
   // From now on every answer is NOT_SERVING.
   void Drain() { draining_ = true; }
-  bool draining() const { return draining_; }
+
+  // Whether the server is SERVING.
+  bool ready() {
+    if (draining_) return false;
+    if (shards_ != nullptr) return shards_->Serve();
+    if (!catalog_->is_shard()) return true;
+    // Collections that are added later take the others not out of service.
+    if (!has_loaded_) has_loaded_ = absl::c_all_of(catalog_->List(), IsLoaded);
+    return has_loaded_;
+  }
 
  private:
-  absl::StatusOr<bool> IsServing(const std::string& service, Call& call) const {
-    if (service.empty()) return !draining_;
+  absl::StatusOr<bool> IsServing(const std::string& service, Call& call) {
+    if (service.empty()) return ready();
     if (service == "privatemail.writes") return !draining_ && !catalog_->read_only();
     absl::string_view collection = service;
     if (!absl::ConsumePrefix(&collection, "privatemail.collection.")) {
@@ -57,12 +73,14 @@ class HealthService {
     }
     PM_RETURN_IF_ERROR(call.RecordAndCheckCollection(collection));
     PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(collection));
-    return !draining_ && (view.retriever != nullptr || catalog_->is_front() ||
-                          !view.published->parameters.HasAnchors());
+    if (shards_ != nullptr) return !draining_ && shards_->Serve(service);
+    return !draining_ && (view.retriever != nullptr || !view.published->parameters.HasAnchors());
   }
 
   const Catalog* const catalog_;
+  Shards* const shards_;
   std::atomic<bool> draining_ = false;
+  std::atomic<bool> has_loaded_ = false;
 };
 
 }  // namespace privatemail::server

@@ -1,148 +1,319 @@
 #include "server/services/shards.h"
 
+#include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/completion_queue.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/support/channel_arguments.h>
 
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <numeric>
 #include <set>
 
+#include "absl/functional/function_ref.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/synchronization/blocking_counter.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/base/stopwatch.h"
 #include "common/rpc/parse_message.h"
 #include "common/rpc/status.h"
+#include "grpc/health/v1/health.grpc.pb.h"
 
 namespace privatemail::server {
 
-// A call of a searcher that all shards are to answer.
-struct Shards::Running {
-  Call& call;
-  const std::string method;
-  const uint64_t version;
-  grpc::ByteBuffer request;
-  std::mutex mutex{};                      // guards the following, and the call
-  absl::Status failure{};                  // the first
-  std::set<grpc::ClientContext*> calls{};  // to shards, that can be cancelled
+namespace {
 
-  void Fail(const absl::Status& status) {
-    const std::lock_guard<std::mutex> guard(mutex);
-    if (!failure.ok()) return;
-    failure = status;
-    for (grpc::ClientContext* one : calls) one->TryCancel();
+// The status of a call to this shard, for the caller of the front.
+absl::Status Named(const std::string& shard, const absl::Status& status) {
+  // A collection that was created or renamed here a moment ago is not there yet.
+  const bool is_away = absl::IsNotFound(status) || absl::IsCancelled(status);
+  absl::Status named(is_away ? absl::StatusCode::kUnavailable : status.code(),
+                     absl::StrCat(shard, ": ", status.message()));
+  status.ForEachPayload(
+      [&](absl::string_view url, const absl::Cord& payload) { named.SetPayload(url, payload); });
+  return named;
+}
+
+}  // namespace
+
+// The replicas of a shard. Thread-safe.
+class Shards::Shard {
+ public:
+  Shard(std::string name, std::vector<std::string> replicas)
+      : name_(std::move(name)), replicas_(std::move(replicas)), order_(replicas_.size()) {
+    std::iota(order_.begin(), order_.end(), 0);
   }
+
+  void Connect(const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
+    grpc::ChannelArguments arguments;
+    arguments.SetMaxReceiveMessageSize(-1);
+    arguments.SetMaxSendMessageSize(-1);
+    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+    arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+    // A pod that was started again has another address.
+    arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, 1000);
+    // Detects a machine that is gone. Shards refuse pings that come more often than every 10 s.
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 15'000);
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
+    std::vector<std::shared_ptr<grpc::Channel>> channels;
+    for (const std::string& address : replicas_) {
+      channels.push_back(grpc::CreateCustomChannel(address, credentials, arguments));
+    }
+    const std::lock_guard<std::mutex> guard(mutex_);
+    channels_.swap(channels);
+  }
+
+  const std::string& name() const { return name_; }  // "shard 2 of 4 (HOST:PORT|HOST:PORT)"
+  std::shared_ptr<grpc::Channel> channel(size_t replica) const {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    return channels_[replica];
+  }
+
+  // The replicas in the order in which they are asked.
+  std::vector<size_t> order() const {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    return order_;
+  }
+  void MoveToEnd(size_t replica) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    order_.erase(std::find(order_.begin(), order_.end(), replica));
+    order_.push_back(replica);
+  }
+
+  // The time after which the next replica is asked as well. Two must never build at once.
+  absl::Duration Patience(const std::string& method) const {
+    constexpr absl::Duration kLeast = absl::Milliseconds(500);
+    if (absl::EndsWith(method, "/BuildEmbedding")) return absl::InfiniteDuration();
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const auto slowest = slowest_.find(method);
+    return slowest == slowest_.end() ? kLeast : kLeast + 2 * slowest->second;
+  }
+  void RecordAnswer(const std::string& method, absl::Duration took) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    absl::Duration& slowest = slowest_[method];
+    slowest = std::max(took, slowest - slowest / 16);
+  }
+
+ private:
+  const std::string name_;
+  const std::vector<std::string> replicas_;  // HOST:PORT
+  mutable std::mutex mutex_;                 // guards the following
+  std::vector<std::shared_ptr<grpc::Channel>> channels_;
+  std::vector<size_t> order_;                      // the replica that failed last is at the end
+  std::map<std::string, absl::Duration> slowest_;  // by RPC; the maximum of recent answers
 };
+
+// A call to one replica. Its operations run one after another on a queue, with this as their tag.
+struct Shards::Attempt {
+  Attempt(const Call& call, uint64_t version, Turn* of, size_t asked, grpc::CompletionQueue* queue);
+
+  // Goes on after an operation. True: the call has ended with `status`.
+  // admit: called for each message that has arrived; its error ends the call.
+  bool Proceed(bool succeeded, const grpc::ByteBuffer& request,
+               absl::FunctionRef<absl::Status(int64_t bytes)> admit);
+
+  Turn* const turn;
+  const size_t replica;
+  const Stopwatch running;
+  Messages messages;
+  absl::Status status;
+
+  enum class Operation { kStart, kWrite, kRead, kFinish };
+  Operation operation = Operation::kStart;
+  const std::unique_ptr<grpc::ClientContext> context;
+  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream;
+  grpc::ByteBuffer message;
+  grpc::Status finished;
+};
+
+// The part of a call that one shard answers.
+struct Shards::Turn {
+  Turn(Shard* of, const std::string& method)
+      : shard(*of), order(of->order()), patience(of->Patience(method)) {}
+
+  bool can_ask_next() const { return !ended && attempts.size() < order.size(); }
+  absl::Duration left() const { return patience - attempts.back()->running.Elapsed(); }
+  void Cancel() const {
+    for (const auto& attempt : attempts) attempt->context->TryCancel();
+  }
+
+  Shard& shard;
+  const std::vector<size_t> order;  // of replicas
+  const absl::Duration patience;
+  std::vector<std::unique_ptr<Attempt>> attempts;  // at the first replicas of `order`
+  size_t failed = 0;                               // attempts that found no replica
+  bool ended = false;                              // answered, or no replica is left
+  Messages answer;
+};
+
+Shards::Attempt::Attempt(const Call& call, uint64_t version, Turn* of, size_t asked,
+                         grpc::CompletionQueue* queue)
+    : turn(of), replica(asked), context(call.MakeClientContext()) {
+  if (version > 0) context->AddMetadata(kVersionMetadata, absl::StrCat(version));
+  grpc::GenericStub stub(turn->shard.channel(replica));
+  stream = stub.PrepareCall(context.get(), call.method(), queue);
+  stream->StartCall(this);
+}
+
+bool Shards::Attempt::Proceed(bool succeeded, const grpc::ByteBuffer& request,
+                              absl::FunctionRef<absl::Status(int64_t bytes)> admit) {
+  if (operation == Operation::kFinish) {
+    if (status.ok()) status = FromGrpc(finished);
+    return true;
+  }
+  if (succeeded && operation == Operation::kRead) {
+    status = admit(static_cast<int64_t>(message.Length()));
+    if (!status.ok()) context->TryCancel();
+    messages.push_back(std::move(message));
+    message.Clear();
+  }
+  if (!succeeded || !status.ok()) {
+    operation = Operation::kFinish;
+    stream->Finish(&finished, this);
+  } else if (operation == Operation::kStart) {
+    operation = Operation::kWrite;
+    stream->WriteLast(request, grpc::WriteOptions(), this);
+  } else {
+    operation = Operation::kRead;
+    stream->Read(&message, this);
+  }
+  return false;
+}
 
 Shards::Shards(const std::vector<std::vector<std::string>>& addresses,
                const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(-1);
-  arguments.SetMaxSendMessageSize(-1);
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
-  // Detects a machine that is gone. Shards refuse pings that come more often than every 10 s.
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 15'000);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
   for (size_t i = 0; i < addresses.size(); ++i) {
-    auto shard = std::make_unique<Shard>();
-    shard->name = absl::StrCat("shard ", i + 1, " of ", addresses.size(), " (",
-                               absl::StrJoin(addresses[i], "|"), ")");
-    for (const std::string& address : addresses[i]) {
-      shard->replicas.push_back(grpc::CreateCustomChannel(address, credentials, arguments));
-    }
-    shards_.push_back(std::move(shard));
+    shards_.push_back(
+        std::make_unique<Shard>(absl::StrCat("shard ", i + 1, " of ", addresses.size(), " (",
+                                             absl::StrJoin(addresses[i], "|"), ")"),
+                                addresses[i]));
   }
+  Connect(credentials);
+}
+
+Shards::~Shards() = default;
+
+void Shards::Connect(const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
+  for (const auto& shard : shards_) shard->Connect(credentials);
+}
+
+bool Shards::Serve(const std::string& service) const {
+  constexpr absl::Duration kMaxWait = absl::Seconds(2);
+  using grpc::health::v1::HealthCheckResponse;
+  struct Probe {
+    size_t shard;
+    grpc::ClientContext context;
+    HealthCheckResponse response;
+    grpc::Status status;
+    std::unique_ptr<grpc::ClientAsyncResponseReader<HealthCheckResponse>> call;
+  };
+  grpc::health::v1::HealthCheckRequest request;
+  request.set_service(service);
+  grpc::CompletionQueue queue;
+  std::vector<std::unique_ptr<Probe>> probes;
+  for (size_t shard = 0; shard < shards_.size(); ++shard) {
+    for (const size_t replica : shards_[shard]->order()) {
+      Probe& probe = *probes.emplace_back(std::make_unique<Probe>());
+      probe.shard = shard;
+      probe.context.set_deadline(absl::ToChronoTime(absl::Now() + kMaxWait));
+      const auto stub = grpc::health::v1::Health::NewStub(shards_[shard]->channel(replica));
+      probe.call = stub->AsyncCheck(&probe.context, request, &queue);
+      probe.call->Finish(&probe.response, &probe.status, &probe);
+    }
+  }
+  std::set<size_t> serving;
+  for (size_t ended = 0; ended < probes.size(); ++ended) {
+    void* tag = nullptr;
+    bool succeeded = false;
+    queue.Next(&tag, &succeeded);
+    const Probe& ended_probe = *static_cast<Probe*>(tag);
+    if (!ended_probe.status.ok() || ended_probe.response.status() != HealthCheckResponse::SERVING) {
+      continue;
+    }
+    serving.insert(ended_probe.shard);
+    if (serving.size() < shards_.size()) continue;
+    for (const auto& probe : probes) probe->context.TryCancel();  // nothing depends on them
+  }
+  return serving.size() == shards_.size();
+}
+
+bool Shards::Serve() {
+  constexpr absl::Duration kInterval = absl::Seconds(1);
+  const std::unique_lock<std::mutex> lock(probe_mutex_, std::try_to_lock);
+  if (lock.owns_lock() && !(since_probe_.has_value() && since_probe_->Elapsed() < kInterval)) {
+    serve_ = Serve("");
+    since_probe_.emplace();
+  }
+  return serve_;
 }
 
 absl::StatusOr<std::vector<Shards::Messages>> Shards::AskBytes(
     Call& call, const google::protobuf::Message& request, int64_t count, uint64_t version) {
   const std::string bytes = request.SerializeAsString();
   const grpc::Slice slice(bytes);
-  Running running{.call = call,
-                  .method = call.method(),
-                  .version = version,
-                  .request = grpc::ByteBuffer(&slice, 1)};
-  std::vector<Messages> answers(static_cast<size_t>(count));
-  const auto ask = [&](size_t shard) {
-    const absl::Status status = AskShard(*shards_[shard], running, &answers[shard]);
-    if (!status.ok()) running.Fail(status);
-  };
-  absl::BlockingCounter left(static_cast<int>(count));
-  for (size_t shard = 0; shard < answers.size(); ++shard) {
-    pool_.Run([&, shard] {
-      ask(shard);
-      left.DecrementCount();
-    });
-  }
-  left.Wait();
-  PM_RETURN_IF_ERROR(running.failure);
-  return answers;
-}
-
-absl::Status Shards::AskShard(Shard& shard, Running& running, Messages* messages) {
-  const size_t first = shard.preferred;
-  absl::Status status;
-  for (size_t i = 0; i < shard.replicas.size(); ++i) {
-    const size_t replica = (first + i) % shard.replicas.size();
-    messages->clear();
-    status = AskReplica(shard.replicas[replica], running, messages);
-    if (status.ok()) shard.preferred = replica;
-    // A daemon that stops cancels its calls.
-    if (!absl::IsUnavailable(status) && !absl::IsCancelled(status)) break;
-    if (running.call.Cancelled()) break;
-  }
-  if (status.ok()) return status;
-  // A collection that was created or renamed here a moment ago is not there yet.
-  const bool unavailable = absl::IsNotFound(status) || absl::IsCancelled(status);
-  absl::Status named(unavailable ? absl::StatusCode::kUnavailable : status.code(),
-                     absl::StrCat(shard.name, ": ", status.message()));
-  status.ForEachPayload(
-      [&](absl::string_view url, const absl::Cord& payload) { named.SetPayload(url, payload); });
-  return named;
-}
-
-absl::Status Shards::AskReplica(const std::shared_ptr<grpc::Channel>& channel, Running& running,
-                                Messages* messages) {
-  const std::unique_ptr<grpc::ClientContext> context = running.call.MakeClientContext();
-  if (running.version > 0) {
-    context->AddMetadata(kVersionMetadata, absl::StrCat(running.version));
-  }
-  {
-    const std::lock_guard<std::mutex> guard(running.mutex);
-    if (!running.failure.ok()) return absl::AbortedError("another shard failed");
-    running.calls.insert(context.get());
-  }
+  const grpc::ByteBuffer buffer(&slice, 1);
   grpc::CompletionQueue queue;
-  const auto succeeds = [&queue] {
-    void* tag = nullptr;
-    bool ok = false;
-    return queue.Next(&tag, &ok) && ok;
+  std::deque<Turn> turns;  // attempts point to them
+  int64_t running = 0;
+  absl::Status failure;
+  const auto ask_next = [&](Turn& turn) {
+    const size_t replica = turn.order[turn.attempts.size()];
+    turn.attempts.push_back(std::make_unique<Attempt>(call, version, &turn, replica, &queue));
+    ++running;
   };
-  grpc::GenericStub stub(channel);
-  const auto stream = stub.PrepareCall(context.get(), running.method, &queue);
-  stream->StartCall(nullptr);
-  absl::Status admitted;
-  if (succeeds()) {
-    stream->WriteLast(running.request, grpc::WriteOptions(), nullptr);
-    succeeds();  // otherwise the status says why
-    grpc::ByteBuffer message;
-    while (stream->Read(&message, nullptr), succeeds()) {
-      const std::lock_guard<std::mutex> guard(running.mutex);
-      admitted = running.call.ReserveSearchMemory(static_cast<int64_t>(message.Length()));
-      if (!admitted.ok()) break;
-      messages->push_back(std::move(message));
-      message.Clear();
-    }
-    if (!admitted.ok()) context->TryCancel();
+  const auto admit = [&](int64_t received) { return call.ReserveSearchMemory(received); };
+  for (int64_t shard = 0; shard < count; ++shard) {
+    ask_next(turns.emplace_back(shards_[static_cast<size_t>(shard)].get(), call.method()));
   }
-  grpc::Status status;
-  stream->Finish(&status, nullptr);
-  succeeds();
-  const std::lock_guard<std::mutex> guard(running.mutex);
-  running.calls.erase(context.get());
-  return admitted.ok() ? FromGrpc(status) : admitted;
+  while (running > 0) {
+    absl::Duration left = absl::InfiniteDuration();
+    Turn* late = nullptr;  // the next whose answer is late
+    for (Turn& turn : turns) {
+      if (!failure.ok() || !turn.can_ask_next() || turn.left() >= left) continue;
+      left = turn.left();
+      late = &turn;
+    }
+    void* tag = nullptr;
+    bool succeeded = false;
+    if (queue.AsyncNext(&tag, &succeeded, absl::ToChronoTime(absl::Now() + left)) ==
+        grpc::CompletionQueue::TIMEOUT) {
+      late->shard.MoveToEnd(late->attempts.back()->replica);
+      ask_next(*late);
+      continue;
+    }
+    Attempt& attempt = *static_cast<Attempt*>(tag);
+    if (!attempt.Proceed(succeeded, buffer, admit)) continue;
+    --running;
+    Turn& turn = *attempt.turn;
+    if (turn.ended || !failure.ok()) continue;  // it was cancelled
+    // A daemon that stops cancels its calls.
+    const bool is_away = absl::IsUnavailable(attempt.status) || absl::IsCancelled(attempt.status);
+    if (is_away && !call.Cancelled()) {
+      turn.shard.MoveToEnd(attempt.replica);
+      if (turn.can_ask_next()) ask_next(turn);
+      if (++turn.failed < turn.attempts.size()) continue;
+    }
+    turn.ended = true;
+    if (attempt.status.ok()) {
+      turn.shard.RecordAnswer(call.method(), attempt.running.Elapsed());
+      turn.answer = std::move(attempt.messages);
+      turn.Cancel();
+    } else {
+      failure = Named(turn.shard.name(), attempt.status);
+      for (const Turn& other : turns) other.Cancel();
+    }
+  }
+  PM_RETURN_IF_ERROR(failure);
+  std::vector<Messages> answers;
+  for (Turn& turn : turns) answers.push_back(std::move(turn.answer));
+  return answers;
 }
 
 absl::Status Shards::Parse(const grpc::ByteBuffer& bytes, google::protobuf::Message* message) {

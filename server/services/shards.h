@@ -3,7 +3,6 @@
 #define PRIVATEMAIL_SERVER_SERVICES_SHARDS_H_
 
 #include <google/protobuf/message.h>
-#include <grpcpp/channel.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/byte_buffer.h>
 
@@ -12,6 +11,7 @@
 #include <iterator>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,7 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/status_macros.h"
-#include "common/base/thread_pool.h"
+#include "common/base/stopwatch.h"
 #include "server/services/call.h"
 
 namespace privatemail::server {
@@ -27,13 +27,26 @@ namespace privatemail::server {
 // Metadata of a call to a shard: the version of the collection that all shards are to show.
 inline constexpr char kVersionMetadata[] = "privatemail-version";
 
-// Calls all shards at once, each on the replica that answered last or, if that fails, on the next.
-// Buffers whole answers, so that none is partial and a failed replica is not seen. Thread-safe.
+// Calls all shards at once, each on one of its replicas. A call that fails is made to the next
+// replica; one that takes much longer than usual is made to the next one as well, and the first
+// answer counts. A replica that failed or was slow comes last from then on. Buffers whole answers,
+// so that none is partial and a failed replica is not seen. Thread-safe.
 class Shards {
  public:
   // addresses: of each shard, its replicas as HOST:PORT.
   Shards(const std::vector<std::vector<std::string>>& addresses,
          const std::shared_ptr<grpc::ChannelCredentials>& credentials);
+  ~Shards();
+
+  // Calls that begin later use connections with these credentials.
+  void Connect(const std::shared_ptr<grpc::ChannelCredentials>& credentials);
+
+  // Whether a replica of each shard says within seconds that this service of grpc.health.v1 is
+  // SERVING.
+  bool Serve(const std::string& service) const;
+  // The same of the server as a whole. Asks at most once a second, however often it is called,
+  // since strangers may call it.
+  bool Serve();
 
   int64_t size() const { return std::ssize(shards_); }
 
@@ -68,24 +81,20 @@ class Shards {
   }
 
  private:
-  struct Shard {
-    std::string name;  // "shard 2 of 4 (HOST:PORT|HOST:PORT)"
-    std::vector<std::shared_ptr<grpc::Channel>> replicas;
-    std::atomic<size_t> preferred = 0;
-  };
-  struct Running;
   using Messages = std::vector<grpc::ByteBuffer>;
+  class Shard;
+  struct Attempt;
+  struct Turn;
 
   absl::StatusOr<std::vector<Messages>> AskBytes(Call& call,
                                                  const google::protobuf::Message& request,
                                                  int64_t count, uint64_t version);
-  static absl::Status AskShard(Shard& shard, Running& running, Messages* messages);
-  static absl::Status AskReplica(const std::shared_ptr<grpc::Channel>& channel, Running& running,
-                                 Messages* messages);
   static absl::Status Parse(const grpc::ByteBuffer& bytes, google::protobuf::Message* message);
 
   std::vector<std::unique_ptr<Shard>> shards_;
-  ThreadPool pool_;  // last: its jobs use the shards
+  std::mutex probe_mutex_;  // guards the following, and is held while shards are asked
+  std::optional<Stopwatch> since_probe_;
+  std::atomic<bool> serve_ = false;  // the result of the last probe
 };
 
 }  // namespace privatemail::server

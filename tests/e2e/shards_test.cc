@@ -2,16 +2,23 @@
 // one daemon, and never partial.
 #include <sys/stat.h>
 
+#include <array>
 #include <atomic>
 #include <csignal>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <set>
 #include <thread>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+#include "common/base/stopwatch.h"
 #include "tests/e2e/service.h"
+#include "tests/e2e/writers.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/postgres_server.h"
 #include "tests/testing/wait_until.h"
@@ -31,7 +38,8 @@ constexpr double kTie = 2 * 7.0e-4 + 1e-4;
 class Shards : public Service {
  protected:
   void SetUp() override {
-    conninfo_file_ = folder_.Write("conninfo", server_.NewDatabase() + "\n");
+    conninfo_ = server_.NewDatabase();
+    conninfo_file_ = folder_.Write("conninfo", conninfo_ + "\n");
     ::chmod(conninfo_file_.c_str(), 0600);
     for (const char* name : {"1", "1-replica", "2"}) StartShard(name, "127.0.0.1:0");
     daemon_ = Start(
@@ -49,13 +57,23 @@ class Shards : public Service {
     EXPECT_TRUE(daemon->listening()) << daemon->program().Wait().err;
     return daemon;
   }
-  void StartShard(const std::string& name, const std::string& listen) {
+  // Names begin with the number of the shard.
+  void StartShard(const std::string& name, const std::string& listen, int of = 2) {
     shards_[name].reset();
-    shards_[name] = Start(name, listen, {"--shard", absl::StrCat(name.substr(0, 1), "/2")});
+    shards_[name] = Start(name, listen, {"--shard", absl::StrCat(name.substr(0, 1), "/", of)});
   }
   void Kill(const std::string& name) {
     shards_[name]->program().Signal(SIGKILL);
     shards_[name]->program().Wait();
+  }
+  static AdminClient ConnectTo(const Daemon& daemon) {
+    ConnectionOptions options;
+    options.server = daemon.address();
+    options.insecure = true;
+    return *AdminClient::Create(options);
+  }
+  static bool IsServing(const Daemon& daemon, const std::string& collection = "") {
+    return ConnectTo(daemon).IsServing(collection).value_or(false);
   }
 
   void CreateThings() {
@@ -92,10 +110,12 @@ class Shards : public Service {
     for (int caller = 0; caller < kCallers; ++caller) {
       callers.emplace_back([&, caller] {
         while (!ended) {
+          const Stopwatch running;
           const Outcome outcome = Query(caller, {"-k", "1000"});
           ++answers;
-          if (outcome.exit_code == 0 && IdsOf(outcome).size() == kItems) continue;
           const std::lock_guard<std::mutex> guard(mutex);
+          longest_ = std::max(longest_, running.Elapsed());
+          if (outcome.exit_code == 0 && IdsOf(outcome).size() == kItems) continue;
           failures.push_back(outcome.exit_code == 0 ? "partial: " + outcome.out : outcome.err);
         }
       });
@@ -112,8 +132,10 @@ class Shards : public Service {
   }
 
   PostgresServer server_;
+  std::string conninfo_;
   std::string conninfo_file_;
   std::map<std::string, std::unique_ptr<Daemon>> shards_;
+  absl::Duration longest_;  // time of a search of FailuresDuring
 };
 
 TEST_F(Shards, AnswersEqualThoseOfOneDaemon) {
@@ -231,6 +253,22 @@ TEST_F(Shards, KilledReplicaFailsNoSearch) {
   EXPECT_THAT(failures, IsEmpty());
 }
 
+// Its connections stay open, and gRPC takes 20 s to find out that nobody answers them.
+TEST_F(Shards, FrozenReplicaFailsNoSearchAndDelaysNoneByTenSeconds) {
+  CreateThings();
+  const std::vector<std::string> failures = FailuresDuring([&](auto wait) {
+    for (const char* name : {"1", "1-replica"}) {
+      shards_[name]->program().Signal(SIGSTOP);
+      wait();
+      shards_[name]->program().Signal(SIGCONT);
+      EXPECT_TRUE(WaitUntil([&] { return Query(4, {}, shards_[name]->address()).exit_code == 0; }));
+      wait();
+    }
+  });
+  EXPECT_THAT(failures, IsEmpty());
+  EXPECT_LT(longest_, absl::Seconds(10));
+}
+
 // One self-signed certificate of all daemons is the least that TLS takes.
 TEST_F(Shards, ShardsAcceptFrontsAlone) {
   { const Daemon first(folder_ / "first"); }  // makes the certificate
@@ -255,6 +293,172 @@ TEST_F(Shards, ShardsAcceptFrontsAlone) {
   EXPECT_EQ(IdsOf(answer).size(), static_cast<size_t>(kItems)) << answer.err;
   user_.flags[1] = shards[0]->address();
   EXPECT_THAT(Query(0).err, HasSubstr("UNAVAILABLE"));
+}
+
+TEST_F(Shards, FrontShowsItsRenewedCertificate) {
+  for (const char* name : {"first", "second"}) const Daemon made(folder_ / name);
+  const auto install = [&](const std::string& from) {
+    for (const char* file : {"server.crt", "server.key"}) {
+      std::filesystem::copy_file(folder_ / (from + "/tls/" + file), folder_ / file,
+                                 std::filesystem::copy_options::overwrite_existing);
+    }
+  };
+  install("first");
+  const Command tls = {"--tls-cert",           folder_ / "server.crt", "--tls-key",
+                       folder_ / "server.key", "--postgres-file",      conninfo_file_};
+  const auto start = [&](const std::string& number, const std::string& listen) {
+    return std::make_unique<Daemon>(
+        folder_ / ("tls" + number),
+        Join(tls, {"--client-ca", folder_ / "server.crt", "--shard", number + "/2"}), listen);
+  };
+  std::unique_ptr<Daemon> one = start("1", "127.0.0.1:0");
+  const std::unique_ptr<Daemon> two = start("2", "127.0.0.1:0");
+  Daemon front(folder_ / "tls-front",
+               Join(tls, {"--shards", one->address() + "," + two->address()}));
+  ConnectionOptions options;
+  options.server = front.address();
+  options.trust_fingerprint = front.fingerprint();
+  options.key_file = front.admin_key();
+  const AdminClient transport = *AdminClient::Create(options);  // keeps its connection
+  EXPECT_TRUE(WaitUntil([&] { return transport.IsServing("").value_or(false); }));
+  install("second");
+  for (Daemon* daemon : {one.get(), two.get(), &front}) {
+    daemon->program().Signal(SIGHUP);
+    EXPECT_TRUE(WaitUntil(
+        [&] { return absl::StrContains(daemon->program().err(), "certificates changed"); }));
+  }
+  const std::string address = one->address();
+  one.reset();
+  one = start("1", address);
+  EXPECT_TRUE(WaitUntil([&] { return transport.ListCollections().ok(); }, std::chrono::minutes(1)));
+}
+
+TEST_F(Shards, HealthFollowsThoseOfTheShards) {
+  CreateThings();
+  EXPECT_TRUE(WaitUntil([&] { return IsServing(*daemon_); }));
+  EXPECT_FALSE(IsServing(*daemon_, "things"));
+  Build();
+  EXPECT_TRUE(IsServing(*daemon_, "things"));
+  Kill("1");  // it has a replica
+  const std::string address = shards_["2"]->address();
+  Kill("2");
+  EXPECT_TRUE(WaitUntil([&] { return !IsServing(*daemon_); }));
+  EXPECT_FALSE(IsServing(*daemon_, "things"));
+  // A row that cannot be loaded keeps the shard out of service.
+  const std::string change = "UPDATE privatemail.items SET features = ";
+  PostgresServer::Ask(conninfo_, change + "features || '\\x00'");
+  StartShard("2", address);
+  EXPECT_TRUE(WaitUntil([&] {
+    return absl::StrContains(shards_["2"]->program().err(), "its rows cannot be loaded");
+  }));
+  EXPECT_FALSE(IsServing(*shards_["2"]));
+  EXPECT_FALSE(IsServing(*daemon_));
+  PostgresServer::Ask(conninfo_, change + "substring(features, 1, length(features) - 1)");
+  EXPECT_TRUE(WaitUntil([&] { return IsServing(*daemon_); }));
+  EXPECT_TRUE(IsServing(*shards_["2"]));
+}
+
+// The steps of docs/operations.md: new shards load, a new front builds, clients switch to it, the
+// old daemons leave. Replicas of either number are killed.
+TEST_F(Shards, GrowFromTwoToFourWithoutALossOrAFailedSearch) {
+  constexpr int kSearchers = 8;  // half of them by joint
+  CreateThings();
+  Build();
+  StartShard("2-replica", "127.0.0.1:0");
+  const auto pair = [&](const std::string& name) {
+    return absl::StrCat(shards_[name]->address(), "|", shards_[name + "-replica"]->address());
+  };
+  daemon_ = Start("front2", "127.0.0.1:0", {"--shards", pair("1") + "," + pair("2")});
+  std::unique_ptr<Daemon> grown;
+  std::atomic<const Daemon*> front = daemon_.get();
+  std::atomic<bool> ended = false;
+  std::array<std::atomic<int>, kSearchers + 1> calls = {};  // that ended, of each caller
+  std::mutex mutex;
+  std::vector<std::string> failures;
+  const auto record = [&](const std::string& failure) {
+    const std::lock_guard<std::mutex> guard(mutex);
+    failures.push_back(failure);
+  };
+  std::vector<std::jthread> callers;
+  for (int caller = 0; caller < kSearchers / 2; ++caller) {
+    callers.emplace_back([&, caller] {
+      while (!ended) {
+        const Outcome found = Query(caller, {"-k", "1000"}, front.load()->address());
+        ++calls[caller];
+        const std::set<std::string> ids = IdsOf(found);
+        int of_gallery = 0;
+        for (int id = 0; id < kItems; ++id) of_gallery += ids.count(std::to_string(id));
+        if (of_gallery != kItems)
+          record(found.exit_code == 0 ? "partial: " + found.out : found.err);
+      }
+    });
+    callers.emplace_back([&, caller] {
+      const auto things = ConnectTo(*front.load()).GetCollection("things");
+      if (!things.ok()) return record(things.status().ToString());
+      v1::RetrieveRequest request = RandomSearch(*things);
+      request.set_k(1000);
+      request.set_embedding_version(things->embedding_version());  // also of the new shards
+      while (!ended) {
+        const auto answer = ConnectTo(*front.load()).Retrieve(request);
+        ++calls[kSearchers / 2 + caller];
+        if (!answer.ok()) {
+          record(answer.status().ToString());
+        } else if (answer->slots_size() != kClasses || answer->slots(0).matches_size() < kItems) {
+          record("partial: " + answer->ShortDebugString());
+        }
+      }
+    });
+  }
+  Writer writer("w", "things", 7);
+  callers.emplace_back([&] {
+    for (; !ended; ++calls[kSearchers]) {
+      const absl::Status written = writer.Write(ConnectTo(*front.load()), 1);
+      if (!written.ok()) return record(written.ToString());
+    }
+  });
+  const auto wait = [&] {
+    for (std::atomic<int>& of_caller : calls) {
+      const int before = of_caller;
+      EXPECT_TRUE(WaitUntil([&] { return of_caller >= before + 2; }));
+    }
+  };
+  wait();
+  std::vector<std::string> pairs;
+  for (int number = 1; number <= 4; ++number) {
+    const std::string name = absl::StrCat(number, "of4");
+    StartShard(name, "127.0.0.1:0", 4);
+    StartShard(name + "-replica", "127.0.0.1:0", 4);
+    pairs.push_back(pair(name));
+  }
+  Kill("1");
+  grown = Start("front4", "127.0.0.1:0", {"--shards", absl::StrJoin(pairs, ",")});
+  EXPECT_TRUE(WaitUntil([&] { return IsServing(*grown); }));
+  Kill("2of4-replica");
+  EXPECT_THAT(ConnectTo(*grown).BuildEmbedding(
+                  "things", [](const auto& /*progress*/) {}, /*accept_misalignment=*/true),
+              IsOk());
+  EXPECT_TRUE(IsServing(*grown, "things"));
+  wait();
+  front = grown.get();
+  wait();                              // nobody calls the old front any more
+  daemon_->program().Signal(SIGTERM);  // ends its calls first
+  EXPECT_EQ(daemon_->program().Wait().exit_code, 0);
+  for (const char* name : {"1-replica", "2", "2-replica"}) {
+    shards_[name]->program().Signal(SIGTERM);
+    EXPECT_EQ(shards_[name]->program().Wait().exit_code, 0);
+  }
+  wait();
+  Kill("3of4");
+  wait();
+  ended = true;
+  callers.clear();
+  EXPECT_THAT(failures, IsEmpty());
+  const auto stored = StoredItems(ConnectTo(*grown), "things");
+  ASSERT_THAT(stored, IsOk());
+  EXPECT_THAT(writer.Check(*stored), IsEmpty());
+  std::set<std::string> ids;
+  for (const auto& [id, item] : *stored) ids.insert(id);
+  EXPECT_EQ(IdsOf(Query(4, {"-k", "1000"}, grown->address())), ids);
 }
 
 TEST_F(Shards, JointAnswersHaveTheNearestOfAllShards) {
@@ -285,6 +489,36 @@ TEST_F(Shards, JointAnswersHaveTheNearestOfAllShards) {
               "--label", "2", "--epsilon", "50", "--delta", "1e-6", "-k", "8"});
   ASSERT_EQ(found["matches"].size(), 8u);
   for (const json& match : found["matches"]) EXPECT_EQ(match["label"], 2);
+}
+
+// As after a build that failed on one shard. Each embeds its items alone and its answers are sound
+// by themselves, so that the merged one is; it states the version that holds for all of it.
+TEST_F(Shards, AnswersOfDifferentBuildsStateTheOldest) {
+  CreateThings();
+  Build();
+  const auto before = Connect().GetCollection("things");
+  ASSERT_THAT(before, IsOk());
+  ASSERT_THAT(Writer("w", "things", 7).Write(Connect(), 5), IsOk());
+  const size_t stored = StoredItems(Connect(), "things")->size();
+  Answer({"items", "delete", "things", "0", "1", "2", "3", "4", "5"});
+  ASSERT_THAT(ConnectTo(*shards_["1"]).BuildEmbedding("things", [](const auto& /*progress*/) {}),
+              IsOk());
+  v1::RetrieveRequest request = RandomSearch(*before);
+  request.set_k(1000);
+  request.set_embedding_version(before->embedding_version());
+  const auto answer = Connect().Retrieve(request);
+  ASSERT_THAT(answer, IsOk());
+  EXPECT_EQ(answer->embedding_version(), before->embedding_version());
+  EXPECT_GE(answer->changes_since_embedding(), stored - kItems + 6);
+  for (const v1::SlotMatches& slot : answer->slots()) {
+    std::set<std::string> ids;
+    for (const v1::Match& match : slot.matches()) {
+      EXPECT_TRUE(ids.insert(match.id()).second) << match.id();
+    }
+    for (int id = 0; id < kItems; ++id) EXPECT_EQ(ids.contains(std::to_string(id)), id > 5) << id;
+    EXPECT_GT(ids.size(), kItems - 6u) << "one shard has built later items";
+    EXPECT_LT(ids.size(), stored - 6u);
+  }
 }
 
 // With lists of all items both find the nearest of all.

@@ -140,7 +140,7 @@ void PostgresServer::Start(const std::vector<std::string>& flags) {
   std::vector<std::string> command = {programs_ + "/postgres", "-D", folder_ / "data"};
   for (const std::string& setting :
        {std::string("listen_addresses=127.0.0.1"), "port=" + std::to_string(port_),
-        "unix_socket_directories=" + folder_.path(), std::string("max_connections=40"),
+        "unix_socket_directories=" + folder_.path(), std::string("max_connections=100"),
         std::string("fsync=on")}) {
     command.insert(command.end(), {"-c", setting});
   }
