@@ -603,20 +603,22 @@ absl::StatusOr<uint64_t> SqlStore::SaveRows(
     PM_RETURN_IF_ERROR(DeleteRows(session.get(), kEmbeddedItems, former.key));
   }
   PM_RETURN_IF_ERROR(DeleteCells(session.get(), collection.key));
-  PM_RETURN_IF_ERROR(session->Run(
-      absl::StrCat("DELETE FROM deletions WHERE collection = $1 AND version <= $2", PruneClause()),
-      {collection.key, items_version}));
+  const int64_t version = NextVersion(former.version, key);
   const Matrix& anchors = embedding.anchor_coordinates;
   PM_RETURN_IF_ERROR(session->Run(
       "INSERT INTO embeddings (collection, key, version, items_version, objective, "
       "anchor_coordinates) VALUES ($1, $2, $3, $4, $5, $6) "
       "ON CONFLICT (collection) DO UPDATE SET key = $2, version = $3, items_version = $4, "
       "objective = $5, anchor_coordinates = $6",
-      {collection.key, key, former.version + 1, items_version, embedding.objective,
+      {collection.key, key, version, items_version, embedding.objective,
        SqlBytes{BytesOf(anchors.data(), anchors.size())}}));
+  PM_ASSIGN_OR_RETURN(const int64_t prunable,
+                      PrunableVersion(session.get(), collection, items_version));
+  PM_RETURN_IF_ERROR(session->Run("DELETE FROM deletions WHERE collection = $1 AND version <= $2",
+                                  {collection.key, prunable}));
   PM_RETURN_IF_ERROR(Notify(session.get(), uuid));
   PM_RETURN_IF_ERROR(session->Commit());
-  return static_cast<uint64_t>(former.version + 1);
+  return static_cast<uint64_t>(version);
 }
 
 absl::StatusOr<std::optional<Embedding>> SqlStore::LoadEmbedding(

@@ -178,8 +178,15 @@ class SqlStore : public Store {
   virtual absl::StatusOr<int64_t> NewKey(SqlSession* session) = 0;
   virtual absl::Status WriteEmbeddedItems(SqlSession* session, int64_t key,
                                           const Embedding& embedding) = 0;
-  // The end of the condition of tombstones that an embedding makes superfluous.
-  virtual const char* PruneClause() const { return ""; }
+  // The version of an embedding with this key that replaces one of the version `former`.
+  virtual int64_t NextVersion(int64_t former, int64_t /*key*/) const { return former + 1; }
+  // Tombstones up to this version are superfluous, now that there is an embedding of
+  // `items_version`.
+  virtual absl::StatusOr<int64_t> PrunableVersion(SqlSession* /*session*/,
+                                                  const CollectionRow& /*collection*/,
+                                                  int64_t items_version) {
+    return items_version;
+  }
   // Makes the rest of the transaction read in the order of an index.
   virtual absl::Status FollowIndexes(SqlSession* /*session*/) { return absl::OkStatus(); }
   // Notifies other daemons of a change when the session commits.

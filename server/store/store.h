@@ -197,7 +197,7 @@ inline constexpr int64_t kMaxScannedItems = 10000;
 inline constexpr int64_t kMaxPageBytes = 16 << 20;
 
 // Without anchors no embedding prunes tombstones: a deletion removes at most kPrunedTombstones more
-// than it adds of those that are older than the last kKeptTombstones changes.
+// than it adds of those that are older than the last kKeptTombstones changes. Shards rely on these.
 inline constexpr int64_t kKeptTombstones = 100'000;
 inline constexpr int64_t kPrunedTombstones = 1000;
 

@@ -292,6 +292,25 @@ absl::StatusOr<uint64_t> PostgresStore::SaveEncoded(const PublicParameters& para
   return SaveRows(parameters, embedding, key, write);
 }
 
+absl::StatusOr<int64_t> PostgresStore::PrunableVersion(SqlSession* session,
+                                                       const CollectionRow& collection,
+                                                       int64_t items_version) {
+  std::string sql =
+      "SELECT least($2, $3, (SELECT items_version FROM privatemail.embeddings WHERE collection = "
+      "$1)";
+  bool has_shards = false;
+  PM_RETURN_IF_ERROR(session->Query(
+      "SELECT nspname::text FROM pg_namespace WHERE nspname LIKE 'privatemail\\_shard\\_%'", {},
+      [&](const SqlRow& row) {
+        has_shards = true;
+        absl::StrAppend(&sql, ", coalesce((SELECT items_version FROM ", row.Text(0),
+                        ".embeddings WHERE collection = $1), 0)");
+      }));
+  if (!has_shards) return items_version;
+  return session->QueryInt(absl::StrCat(sql, ")"), {collection.key, items_version,
+                                                    collection.latest_version - kKeptTombstones});
+}
+
 absl::Status PostgresStore::FollowIndexes(SqlSession* session) {
   return static_cast<postgres::Transaction*>(session)->Execute(
       "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off");

@@ -2,6 +2,7 @@
 #ifndef PRIVATEMAIL_SERVER_STORE_POSTGRES_POSTGRES_STORE_H_
 #define PRIVATEMAIL_SERVER_STORE_POSTGRES_POSTGRES_STORE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -71,15 +72,20 @@ class PostgresStore final : public SqlStore {
                           absl::string_view columns, absl::Span<const SqlValue> values,
                           absl::string_view suffix) override;
   absl::StatusOr<int64_t> NewKey(SqlSession* session) override;
+  // Keys, which are of one sequence: a searcher who has seen an embedding of other shards, before
+  // the number of shards changed, must not find this one too old.
+  int64_t NextVersion(int64_t former, int64_t key) const override {
+    return is_shard_ ? std::max(former + 1, key) : former + 1;
+  }
   absl::Status WriteEmbeddedItems(SqlSession* session, int64_t key,
                                   const Embedding& embedding) override;
   // Without statistics, as soon after an ingest, the planner would sort all further rows for each
   // part instead.
   absl::Status FollowIndexes(SqlSession* session) override;
-  // One shard does not know what the embeddings of others, or their rows, still need.
-  const char* PruneClause() const override {
-    return " AND NOT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname LIKE 'privatemail\\_shard%')";
-  }
+  // With shards the least version of all embeddings counts, and 0 for a shard without one, which
+  // may be building it. The last kKeptTombstones stay: rows of encrypted searches follow by them.
+  absl::StatusOr<int64_t> PrunableVersion(SqlSession* session, const CollectionRow& collection,
+                                          int64_t items_version) override;
   absl::Status Notify(SqlSession* session, absl::string_view uuid) override;
   absl::Status Damaged(absl::string_view what) const override;
 

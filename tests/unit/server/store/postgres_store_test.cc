@@ -267,6 +267,7 @@ TEST_F(TwoDaemons, ShardsDivideItemsAndHaveTheirOwnEmbeddings) {
   ASSERT_THAT(Import(one_.get(), fruit_, ManyItems(kItems)), IsOk());
   std::set<std::string> all;
   std::vector<std::unique_ptr<PostgresStore>> shards;
+  uint64_t last_version = 0;
   for (int i = 1; i <= kShards; ++i) {
     shards.push_back(*PostgresStore::Open(conninfo_, {}, {i, kShards}));
     const Gallery part = *shards.back()->LoadGallery(fruit_.parameters);
@@ -287,7 +288,9 @@ TEST_F(TwoDaemons, ShardsDivideItemsAndHaveTheirOwnEmbeddings) {
     EXPECT_EQ(read, part.ids.size());
     Embedding embedding = SomeEmbedding(i);
     embedding.items_version = kItems;
-    EXPECT_EQ(*shards.back()->SaveEmbedding(fruit_.parameters, embedding), 1u);
+    const uint64_t version = *shards.back()->SaveEmbedding(fruit_.parameters, embedding);
+    EXPECT_GT(version, last_version) << "a searcher has seen that of another shard";
+    last_version = version;
   }
   EXPECT_EQ(all.size(), static_cast<size_t>(kItems));
   EXPECT_FALSE(one_->LoadEmbedding(fruit_.parameters)->has_value());
@@ -309,6 +312,25 @@ TEST_F(TwoDaemons, ShardsDivideItemsAndHaveTheirOwnEmbeddings) {
   EXPECT_EQ(PostgresServer::Ask(conninfo_,
                                 "SELECT count(*) FROM privatemail_shard_1_of_3.embedded_items"),
             "0");
+}
+
+TEST_F(TwoDaemons, TombstonesStayUntilNoShardNeedsThem) {
+  ASSERT_THAT(Import(one_.get(), fruit_, ManyItems(3)), IsOk());
+  ASSERT_THAT(one_->DeleteItems(fruit_.parameters, {"000001"}), IsOk());
+  const auto shard = *PostgresStore::Open(conninfo_, {}, {1, 2});
+  const auto other = *PostgresStore::Open(conninfo_, {}, {2, 2});
+  Embedding embedding = SomeEmbedding(2);
+  embedding.items_version = 4;
+  const auto tombstones_after_save = [&](PostgresStore& store) {
+    EXPECT_THAT(store.SaveEmbedding(fruit_.parameters, embedding), IsOk());
+    return PostgresServer::Ask(conninfo_, "SELECT count(*) FROM privatemail.deletions");
+  };
+  EXPECT_EQ(tombstones_after_save(*shard), "1") << "the other shard may be building";
+  EXPECT_EQ(tombstones_after_save(*other), "1") << "encrypted rows may follow by it";
+  PostgresServer::Ask(
+      conninfo_,
+      absl::StrCat("UPDATE privatemail.collections SET latest_version = ", kKeptTombstones + 4));
+  EXPECT_EQ(tombstones_after_save(*one_), "0");
 }
 
 // Tables of version 1, whose items had no partitions.
