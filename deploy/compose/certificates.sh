@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The service `certificates`: creates one authority for PrivateMail and one for its database, and gives each container
-# its own key only. Existing files are kept. Runs as root, without network.
+# The service `certificates`: creates an authority for PrivateMail's callers, one for its daemons and one for its
+# database, and gives each container its own key only. Existing files are kept. Runs as root, without network.
 #   /authority   volume of this container only: the authorities' keys and the originals
 #   /for/NAME    volume that container NAME reads
 set -euo pipefail
@@ -8,11 +8,14 @@ umask 022 # for folders that others read; make-certificates.sh sets its own
 
 make_all() { # DIR
   make-certificates.sh authority "$1/service"
-  make-certificates.sh server "$1/service" privatemaild privatemaild localhost 127.0.0.1
+  make-certificates.sh server "$1/service" server privatemaild localhost 127.0.0.1
   local client
   for client in proxy importer searcher; do
     make-certificates.sh client "$1/service" "$client"
   done
+  make-certificates.sh authority "$1/daemons"
+  make-certificates.sh front "$1/daemons" privatemaild privatemaild localhost
+  make-certificates.sh server "$1/daemons" shard shard-1 shard-2
   make-certificates.sh authority "$1/database"
   make-certificates.sh server "$1/database" postgres postgres
   make-certificates.sh client "$1/database" privatemail # the database role
@@ -36,8 +39,8 @@ connection_to_database() {
     "sslcert=/certificates/privatemail.crt sslkey=/certificates/privatemail.key"
 }
 
-if [ ! -e /authority/made ]; then
-  rm -rf /authority/draft
+if [ ! -e /authority/made/daemons ]; then
+  rm -rf /authority/draft /authority/made
   mkdir /authority/draft
   make_all /authority/draft
   mv /authority/draft /authority/made
@@ -45,13 +48,12 @@ fi
 cd /authority/made
 cp database/ca.crt database-ca.crt
 connection_to_database >conninfo
-give privatemaild 10001 service/{ca.crt,privatemaild.crt,privatemaild.key} database-ca.crt \
-  database/privatemail.{crt,key} conninfo
+give privatemaild 10001 service/ca.crt daemons/privatemaild.{crt,key} database-ca.crt database/privatemail.{crt,key} \
+  conninfo
+give shard 10001 daemons/{ca.crt,shard.crt,shard.key} database-ca.crt database/privatemail.{crt,key} conninfo
 give postgres 10002 database/{ca.crt,postgres.crt,postgres.key}
-cp service/privatemaild.crt server.crt
-cp service/privatemaild.key server.key
-cp service/ca.crt daemon.crt
-give proxy 10001 server.crt server.key daemon.crt service/{ca.crt,proxy.crt,proxy.key} /etc/nginx/client-certificates.conf
+cp daemons/ca.crt daemon.crt
+give proxy 10001 service/server.{crt,key} daemon.crt service/{ca.crt,proxy.crt,proxy.key} /etc/nginx/client-certificates.conf
 for client in importer searcher; do
   give "$client" 10001 service/{ca.crt,"$client.crt","$client.key"}
 done

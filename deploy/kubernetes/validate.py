@@ -11,7 +11,7 @@ import yaml
 from kubernetes import client
 
 MODELS = {("v1", "Namespace"): "V1Namespace", ("v1", "Service"): "V1Service",
-          ("apps/v1", "StatefulSet"): "V1StatefulSet",
+          ("apps/v1", "StatefulSet"): "V1StatefulSet", ("apps/v1", "Deployment"): "V1Deployment",
           ("networking.k8s.io/v1", "NetworkPolicy"): "V1NetworkPolicy",
           ("policy/v1", "PodDisruptionBudget"): "V1PodDisruptionBudget"}
 PLAIN = {"str": str, "int": int, "bool": bool, "object": (str, int)}  # object: an int or a string, as of a port
@@ -49,33 +49,48 @@ def faults_of_model(value, model, where):
     return []
 
 
-def faults_of_references(objects, configmaps):
-    """Selectors, ports and volumes that refer to missing objects."""
-    stateful_set = objects["StatefulSet", "privatemaild"]["spec"]
-    pod = stateful_set["template"]
-    labels = pod["metadata"]["labels"]
-    containers = pod["spec"]["containers"]
-    ports = {port["name"] for container in containers for port in container["ports"]}
-    volumes = {one["name"] for one in pod["spec"]["volumes"]}
-    volumes |= {one["metadata"]["name"] for one in stateful_set["volumeClaimTemplates"]}
-    sources = [source for one in pod["spec"]["volumes"] for source in one.get("projected", {}).get("sources", [one])]
+def faults_of_workload(workload, objects, configmaps):
+    """Selectors, ports, volumes and names of a StatefulSet or Deployment that refer to missing objects."""
+    spec = workload["spec"]
+    labels = spec["template"]["metadata"]["labels"]
+    pod = spec["template"]["spec"]
+    ports = {port["name"] for container in pod["containers"] for port in container["ports"]}
+    volumes = {one["name"] for one in pod["volumes"]}
+    volumes |= {one["metadata"]["name"] for one in spec.get("volumeClaimTemplates", [])}
+    sources = [source for one in pod["volumes"] for source in one.get("projected", {}).get("sources", [one])]
     named = {one["configMap"]["name"] for one in sources if "configMap" in one}
-    used = [port["targetPort"] for (kind, _), one in objects.items() if kind == "Service"
-            for port in one["spec"]["ports"]]
-    used += [port["port"] for rule in objects["NetworkPolicy", "privatemaild"]["spec"]["ingress"]
-             for port in rule["ports"]]
-    used += [(container[probe].get("httpGet") or container[probe]["tcpSocket"])["port"] for container in containers
-             for probe in container if probe.endswith("Probe")]
-    selectors = [one["spec"].get("selector") or one["spec"]["podSelector"]
-                 for (kind, _), one in objects.items() if kind != "Namespace"]
+    used = [(container[probe].get("httpGet") or container[probe]["tcpSocket"])["port"] for container in
+            pod["containers"] for probe in container if probe.endswith("Probe")]
+    for (kind, _), one in objects.items():
+        if not selector_of(one, kind).items() <= labels.items():
+            continue
+        if kind == "Service":
+            used += [port["targetPort"] for port in one["spec"]["ports"]]
+        if kind == "NetworkPolicy":
+            used += [port["port"] for rule in one["spec"]["ingress"] for port in rule["ports"]]
     found = [f"port {name} is no container's" for name in used if name not in ports]
-    found += [f"volume {one['name']} is mounted, but not declared" for container in containers
+    found += [f"volume {one['name']} is mounted, but not declared" for container in pod["containers"]
               for one in container["volumeMounts"] if one["name"] not in volumes]
     found += [f"ConfigMap {name} is not generated" for name in named - configmaps]
-    found += [f"selector {one} selects no pod" for one in selectors
-              if not (one.get("matchLabels", one)).items() <= labels.items()]
-    if ("Service", stateful_set["serviceName"]) not in objects:
-        found.append(f"Service {stateful_set['serviceName']} is missing")
+    if "serviceName" in spec and ("Service", spec["serviceName"]) not in objects:
+        found.append(f"Service {spec['serviceName']} is missing")
+    return found
+
+
+def selector_of(one, kind):
+    if kind == "Namespace":
+        return {}
+    selector = one["spec"].get("selector") or one["spec"]["podSelector"]
+    return selector.get("matchLabels", selector)
+
+
+def faults_of_references(objects, configmaps):
+    workloads = [one for (kind, _), one in objects.items() if kind in ("StatefulSet", "Deployment")]
+    found = [fault for one in workloads for fault in faults_of_workload(one, objects, configmaps)]
+    found += [f"selector {selector} selects no pod" for (kind, _), one in objects.items()
+              for selector in [selector_of(one, kind)]
+              if not any(selector.items() <= workload["spec"]["template"]["metadata"]["labels"].items()
+                         for workload in workloads)]
     return found
 
 
