@@ -2,7 +2,8 @@
 # Creates an authority, and certificates for servers and clients, with openssl. Never overwrites a file.
 # usage: make-certificates.sh authority DIR
 #        make-certificates.sh server DIR NAME SAN...    SAN: a DNS name or IP address of the server
-#        make-certificates.sh front DIR NAME SAN...     a server that shows its certificate to shards, as a client does
+#        make-certificates.sh front DIR NAME SAN...     a server that shows its certificate to shards, as a client does;
+#                                                       NAME.crt ends with the authority, which signs those of the shards
 #        make-certificates.sh client DIR NAME
 #
 # DIR/ca.crt      the authority; public
@@ -97,6 +98,7 @@ case $what in
   front)
     extensions_of "serverAuth, clientAuth" "${@:4}" >"$draft/extensions"
     certify "$name" "/O=PrivateMail/CN=$name" 825 "${signer[@]}"
+    cat "$directory/ca.crt" >>"$draft/$name.crt"
     ;;
   client)
     extensions_of clientAuth >"$draft/extensions"
