@@ -13,5 +13,5 @@ if [ -e "$3/client/python" ]; then
   expect "the Python package" "$(PYTHONPATH=$3/client/python /usr/bin/python3 -c 'import privatemail; print(privatemail.__version__)')"
 fi
 expect CITATION.cff "$(sed -n 's/^version: //p' "$2/CITATION.cff")"
-expect kustomization.yaml "$(sed -n 's/^ *newTag: //p' "$2/deploy/kubernetes/kustomization.yaml" | sort -u)"
+expect kustomization.yaml "$(sed -n 's/^ *newTag: //p' "$2"/deploy/kubernetes/{,shards/}kustomization.yaml | sort -u)"
 expect CHANGELOG.md "$(sed -n 's/^## \([0-9.]*\).*/\1/p' "$2/CHANGELOG.md" | head -1)"
