@@ -177,7 +177,7 @@ absl::Status Health(Context& context, const std::string& collection) {
   }
   return absl::UnavailableError(
       collection.empty()
-          ? "the server is not serving: it is ending"
+          ? "the server is not serving: it is ending, still loading, or a front that lacks a shard"
           : absl::StrCat("collection ", collection,
                          " is not serving: it is not built, or the server is ending"));
 }

@@ -30,7 +30,7 @@ photos=$(find "$gallery" -name '*.jpg' | wc -l)
 operate --json collection info fruit 2>/dev/null | grep -q "\"embedded\":$photos,.*\"items\":$photos," || import
 [ -e "$searcher_key" ] || operate key create searcher --scope search --collection fruit --out "$searcher_key"
 # Cells are offered once their quality is measured, which fronts do not do.
-[ -n "$PRIVATEMAIL_SHARDS" ] || until operate plan fruit >/dev/null 2>&1; do sleep .2; done
+[ -n "$PRIVATEMAIL_FRONT" ] || until operate plan fruit >/dev/null 2>&1; do sleep .2; done
 touch /tmp/ready
 echo "importer: the collection fruit has its $photos photographs"
 trap 'exit 0' TERM INT
