@@ -20,9 +20,9 @@ namespace privatemail::server {
 
 // Answers Check by service name; Watch is UNIMPLEMENTED. Replaces gRPC's own health service, which
 // knows no keys. Thread-safe.
-//   ""                             needs no key. SERVING until Drain: on a shard once what the
-//   store
-//                                  has is loaded, on a front while a replica of each shard serves.
+//   ""                             needs no key. SERVING until Drain: on a shard once it has loaded
+//                                  what the store had, on a front while a replica of each shard
+//                                  serves.
 //   "privatemail.writes"           needs no key. NOT_SERVING while the store is read-only.
 //   "privatemail.collection.NAME"  needs a key for the collection, since the answer tells that it
 //                                  exists. SERVING once it is built, or if it has no anchors,
