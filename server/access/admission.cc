@@ -33,7 +33,8 @@ bool Admission::Ticket::IsAdmitted() const {
 bool Admission::Ticket::WaitsForOthers() const {
   const std::lock_guard<std::mutex> guard(admission_->mutex_);
   const Limits& limits = admission_->limits_;
-  return !entry_->running && admission_->Count(true) >= limits.max_concurrent - Reserved(limits) &&
+  return !entry_->running &&
+         admission_->calls_[true].total() >= limits.max_concurrent - Reserved(limits) &&
          admission_->KeyMayTakeMore(entry_->caller, true) &&
          admission_->StoreMayTakeMore(entry_->caller, true);
 }
@@ -47,7 +48,7 @@ absl::Status Admission::Ticket::Await(const std::function<bool()>& cancelled) {
     if (!(left > absl::ZeroDuration())) {
       return absl::ResourceExhaustedError(
           absl::StrCat("the server is busy: the call waited ", limits.queue_seconds, " s while ",
-                       admission_->Count(true), " others were running (max_concurrent ",
+                       admission_->calls_[true].total(), " others were running (max_concurrent ",
                        limits.max_concurrent, ")"));
     }
     const Stopwatch step;
@@ -66,38 +67,35 @@ absl::StatusOr<Admission::Ticket> Admission::Enter(const Caller& caller) {
   const bool runs = CanRun(caller);
   if (!runs) PM_RETURN_IF_ERROR(CheckCanWait(caller));
   entries_.push_back({caller, runs});
+  Count(entries_.back(), 1);
   return Ticket(this, std::prev(entries_.end()));
 }
 
 bool Admission::CanRun(const Caller& caller) const {
   const int64_t reserved = caller.is_operator ? 0 : Reserved(limits_);
-  return Count(true) < limits_.max_concurrent - reserved && KeyMayTakeMore(caller, true) &&
+  return calls_[true].total() < limits_.max_concurrent - reserved && KeyMayTakeMore(caller, true) &&
          StoreMayTakeMore(caller, true);
 }
 
 // An operator, who may do everything anyway, has no share.
 bool Admission::KeyMayTakeMore(const Caller& caller, bool running) const {
-  if (caller.key.empty() || caller.is_operator) return true;
-  const int64_t places = PlacesPerKey(limits_);
-  if (CountOfKey(caller.key, running, false) >= places) return false;
-  return !caller.uses_store ||
-         CountOfKey(caller.key, running, true) < std::max<int64_t>(1, places / 2);
+  return caller.is_operator ||
+         (calls_[running].MayTake(caller.key, 1, limits_.max_concurrent) &&
+          (!caller.uses_store ||
+           store_calls_[running].MayTake(caller.key, 1, KeyShares::Half(limits_.max_concurrent))));
 }
 
 bool Admission::StoreMayTakeMore(const Caller& caller, bool running) const {
-  if (!caller.uses_store) return true;
   const int64_t places = running ? limits_.max_concurrent : limits_.max_queued;
-  return std::count_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
-           return entry.caller.uses_store && entry.running == running;
-         }) < std::max<int64_t>(1, places / 2);
+  return !caller.uses_store || store_calls_[running].total() < KeyShares::Half(places);
 }
 
 absl::Status Admission::CheckCanWait(const Caller& caller) const {
-  const int64_t waiting = Count(false);
+  const int64_t waiting = calls_[false].total();
   if (waiting >= limits_.max_queued + (caller.is_operator ? Reserved(limits_) : 0)) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the server is busy: ", Count(true), " calls are running (max_concurrent ",
-                     limits_.max_concurrent, ") and ", waiting, " wait"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the server is busy: ", calls_[true].total(), " calls are running (max_concurrent ",
+        limits_.max_concurrent, ") and ", waiting, " wait"));
   }
   if (!StoreMayTakeMore(caller, false)) {
     return absl::ResourceExhaustedError(
@@ -106,22 +104,25 @@ absl::Status Admission::CheckCanWait(const Caller& caller) const {
                      limits_.max_concurrent, ") and of the queue, which are taken"));
   }
   if (KeyMayTakeMore(caller, false)) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("key ", caller.key, " has ", CountOfKey(caller.key, true, false),
-                   " running calls and ", CountOfKey(caller.key, false, false),
-                   " waiting ones, the most of one key (half of max_concurrent ",
-                   limits_.max_concurrent, ", a quarter for calls that need the store)"));
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "key ", caller.key, " has ", calls_[true].Of(caller.key), " running calls and ",
+      calls_[false].Of(caller.key), " waiting ones, the most of one key (half of max_concurrent ",
+      limits_.max_concurrent, ", a quarter for calls that need the store)"));
 }
 
 void Admission::AdmitWaiting() {
   for (Entry& entry : entries_) {
-    if (!entry.running) entry.running = CanRun(entry.caller);
+    if (entry.running || !CanRun(entry.caller)) continue;
+    Count(entry, -1);
+    entry.running = true;
+    Count(entry, 1);
   }
   changed_.notify_all();
 }
 
 void Admission::Leave(std::list<Entry>::iterator entry) {
   const std::lock_guard<std::mutex> guard(mutex_);
+  Count(*entry, -1);
   entries_.erase(entry);
   AdmitWaiting();
 }
@@ -132,26 +133,14 @@ void Admission::SetLimits(const Limits& limits) {
   AdmitWaiting();
 }
 
-int64_t Admission::Count(bool running) const {
-  return std::count_if(entries_.begin(), entries_.end(),
-                       [&](const Entry& entry) { return entry.running == running; });
+void Admission::Count(const Entry& entry, int64_t change) {
+  calls_[entry.running].Take(entry.caller.key, change);
+  if (entry.caller.uses_store) store_calls_[entry.running].Take(entry.caller.key, change);
 }
 
-int64_t Admission::CountOfKey(const std::string& key, bool running, bool of_store) const {
-  return std::count_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
-    return entry.running == running && entry.caller.key == key &&
-           (!of_store || entry.caller.uses_store);
-  });
-}
-
-int64_t Admission::running() const {
+int64_t Admission::Total(bool running) const {
   const std::lock_guard<std::mutex> guard(mutex_);
-  return Count(true);
-}
-
-int64_t Admission::waiting() const {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  return Count(false);
+  return calls_[running].total();
 }
 
 }  // namespace privatemail::server

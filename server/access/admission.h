@@ -67,8 +67,8 @@ class Admission {
   // Applies to waiting calls too. Running calls beyond a lower limit finish.
   void SetLimits(const Limits& limits);
 
-  int64_t running() const;
-  int64_t waiting() const;
+  int64_t running() const { return Total(true); }
+  int64_t waiting() const { return Total(false); }
 
  private:
   struct Entry {
@@ -85,13 +85,17 @@ class Admission {
   // The same for the share of calls that use the store.
   bool StoreMayTakeMore(const Caller& caller, bool running) const;
   absl::Status CheckCanWait(const Caller& caller) const;
-  int64_t Count(bool running) const;
-  int64_t CountOfKey(const std::string& key, bool running, bool of_store) const;
+  // Adds `change` to the counts of calls in the entry's state.
+  void Count(const Entry& entry, int64_t change);
+
+  int64_t Total(bool running) const;  // locks mutex_
 
   mutable std::mutex mutex_;  // guards the following
   std::condition_variable changed_;
   Limits limits_;
   std::list<Entry> entries_;  // running and waiting, in order of arrival
+  KeyShares calls_[2];        // waiting, running
+  KeyShares store_calls_[2];  // those of them that use the store
 };
 
 }  // namespace privatemail::server

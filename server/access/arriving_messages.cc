@@ -50,38 +50,31 @@ void ArrivingMessages::Place::Leave() {
 bool ArrivingMessages::Place::KeepsOthersWaiting() const {
   const std::lock_guard<std::mutex> guard(messages_->mutex_);
   if (state_ != State::kTaken) return false;
-  const int64_t own = messages_->CountOf(key_);
+  const int64_t own = messages_->taken_.Of(key_);
   return std::any_of(
       messages_->waiting_.begin(), messages_->waiting_.end(),
-      [&](const Waiting& waiting) { return messages_->CountOf(waiting.place->key_) < own; });
+      [&](const Waiting& waiting) { return messages_->taken_.Of(waiting.place->key_) < own; });
 }
 
 bool ArrivingMessages::HasRoom(const Place& place) const {
-  if (place.is_operator_) return taken_ < most_;
+  if (place.is_operator_) return taken_.total() < most_;
   const int64_t reserved = most_ < 4 ? 0 : 1;
-  return taken_ < most_ - reserved && (place.key_.empty() || CountOf(place.key_) < most_ / 2);
-}
-
-int64_t ArrivingMessages::CountOf(const std::string& key) const {
-  const auto found = taken_by_key_.find(key);
-  return found == taken_by_key_.end() ? 0 : found->second;
+  return taken_.total() < most_ - reserved && taken_.MayTake(place.key_, 1, most_);
 }
 
 void ArrivingMessages::Admit(Place* place) {
   place->state_ = Place::State::kTaken;
-  ++taken_;
-  ++taken_by_key_[place->key_];
+  taken_.Take(place->key_, 1);
 }
 
 std::vector<std::function<void()>> ArrivingMessages::GiveBack(const std::string& key) {
-  --taken_;
-  if (--taken_by_key_[key] == 0) taken_by_key_.erase(key);
+  taken_.Take(key, -1);
   std::vector<std::function<void()>> starts;
   while (true) {
     auto next = waiting_.end();
     for (auto one = waiting_.begin(); one != waiting_.end(); ++one) {
       if (!HasRoom(*one->place)) continue;
-      if (next == waiting_.end() || CountOf(one->place->key_) < CountOf(next->place->key_)) {
+      if (next == waiting_.end() || taken_.Of(one->place->key_) < taken_.Of(next->place->key_)) {
         next = one;
       }
     }

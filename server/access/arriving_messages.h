@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <list>
-#include <map>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -67,15 +66,13 @@ class ArrivingMessages {
 
   // The following are called with mutex_ held.
   bool HasRoom(const Place& place) const;
-  int64_t CountOf(const std::string& key) const;  // places that are taken
   void Admit(Place* place);
   // Returns what the calls that have a place now wait for; to be called without mutex_.
   std::vector<std::function<void()>> GiveBack(const std::string& key);
 
   const int64_t most_;
-  mutable std::mutex mutex_;  // guards the following
-  int64_t taken_ = 0;         // places
-  std::map<std::string, int64_t> taken_by_key_;
+  mutable std::mutex mutex_;    // guards the following
+  KeyShares taken_;             // places
   std::list<Waiting> waiting_;  // in order of arrival
 };
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -22,10 +21,6 @@ int64_t MaxSentMessageBytes(const Limits& limits) {
   return std::max(limits.max_message_bytes, kMaxStreamedMessageBytes);
 }
 
-int64_t PlacesPerKey(const Limits& limits) {
-  return std::max<int64_t>(1, limits.max_concurrent / 2);
-}
-
 absl::Status CheckLimit(absl::string_view what, int64_t value, int64_t limit,
                         absl::string_view setting) {
   if (value <= limit) return absl::OkStatus();
@@ -34,17 +29,25 @@ absl::Status CheckLimit(absl::string_view what, int64_t value, int64_t limit,
                    setting.empty() ? "" : absl::StrCat(" (", setting, ")")));
 }
 
+void KeyShares::Take(const std::string& key, int64_t amount) {
+  total_ += amount;
+  if ((by_key_[key] += amount) == 0) by_key_.erase(key);
+}
+
+int64_t KeyShares::Of(const std::string& key) const {
+  const auto found = by_key_.find(key);
+  return found == by_key_.end() ? 0 : found->second;
+}
+
 absl::Status ByteQuota::Reservation::Take(int64_t bytes, int64_t limit, const std::string& key) {
   const std::lock_guard<std::mutex> guard(quota_->mutex_);
-  PM_RETURN_IF_ERROR(CheckLimit(quota_->what_, quota_->taken_ + bytes, limit, quota_->setting_));
-  const auto found = quota_->taken_by_key_.find(key);
-  const int64_t of_key = found == quota_->taken_by_key_.end() ? bytes : found->second + bytes;
-  if (!key.empty()) {
-    PM_RETURN_IF_ERROR(CheckLimit(absl::StrCat(quota_->what_, " of key ", key), of_key, limit / 2,
-                                  absl::StrCat("half of ", quota_->setting_)));
+  KeyShares& taken = quota_->taken_;
+  PM_RETURN_IF_ERROR(CheckLimit(quota_->what_, taken.total() + bytes, limit, quota_->setting_));
+  if (!taken.MayTake(key, bytes, limit)) {
+    return CheckLimit(absl::StrCat(quota_->what_, " of key ", key), taken.Of(key) + bytes,
+                      KeyShares::Half(limit), absl::StrCat("half of ", quota_->setting_));
   }
-  quota_->taken_by_key_[key] = of_key;
-  quota_->taken_ += bytes;
+  taken.Take(key, bytes);
   taken_ += bytes;
   key_ = key;
   return absl::OkStatus();
@@ -52,18 +55,14 @@ absl::Status ByteQuota::Reservation::Take(int64_t bytes, int64_t limit, const st
 
 absl::Status ByteQuota::Reservation::Check(int64_t bytes, int64_t limit) const {
   const std::lock_guard<std::mutex> guard(quota_->mutex_);
-  return CheckLimit(quota_->what_, quota_->taken_ + bytes, limit, quota_->setting_);
+  return CheckLimit(quota_->what_, quota_->taken_.total() + bytes, limit, quota_->setting_);
 }
 
 void ByteQuota::Reservation::ReduceTo(int64_t bytes) {
   const std::lock_guard<std::mutex> guard(quota_->mutex_);
   const int64_t released = std::max<int64_t>(0, taken_ - bytes);
-  quota_->taken_ -= released;
+  quota_->taken_.Take(key_, -released);
   taken_ -= released;
-  const auto of_key = quota_->taken_by_key_.find(key_);
-  if (of_key == quota_->taken_by_key_.end()) return;
-  of_key->second -= released;
-  if (of_key->second == 0) quota_->taken_by_key_.erase(of_key);
 }
 
 LogLineQuota::Verdict LogLineQuota::Take(bool has_key, Clock::time_point now) {
@@ -81,18 +80,9 @@ LogLineQuota::Verdict LogLineQuota::Take(bool has_key, Clock::time_point now) {
   return {.write = true, .left_out = written_ <= 1 ? std::exchange(left_out_, 0) : 0};
 }
 
-void RateLimiter::Bucket::Fill(Clock::time_point now) {
+double RateLimiter::Bucket::TokensAt(Clock::time_point now) const {
   const double passed = std::max(0.0, std::chrono::duration<double>(now - filled_at).count());
-  tokens = std::min(capacity, tokens + passed * rate);
-  filled_at = std::max(filled_at, now);
-}
-
-void RateLimiter::RemoveFullBuckets(Clock::time_point now) {
-  for (auto bucket = buckets_.begin(); bucket != buckets_.end();) {
-    bucket->second.Fill(now);
-    const bool full = bucket->second.tokens == bucket->second.capacity;
-    bucket = full ? buckets_.erase(bucket) : std::next(bucket);
-  }
+  return std::min(capacity, tokens + passed * rate);
 }
 
 absl::Status RateLimiter::Take(const AccessKey& key, Clock::time_point now, absl::Duration* wait) {
@@ -120,18 +110,18 @@ void RateLimiter::Owe(const AccessKey& key, Clock::time_point now, int64_t token
 }
 
 RateLimiter::Bucket& RateLimiter::BucketOf(const AccessKey& key, Clock::time_point now) {
-  if (buckets_.size() >= kManyBuckets && buckets_.count(key.id) == 0) RemoveFullBuckets(now);
+  if (buckets_.size() >= kManyBuckets && buckets_.count(key.id) == 0) {
+    std::erase_if(buckets_, [now](const auto& bucket) {  // a key without one gets a full one
+      return bucket.second.TokensAt(now) == bucket.second.capacity;
+    });
+  }
   const double rate = key.grant.requests_per_second;
   const double capacity = std::max(1.0, 2 * rate);
   Bucket& bucket =
       buckets_.try_emplace(key.id, Bucket{rate, capacity, capacity, now}).first->second;
-  bucket.Fill(now);
+  bucket.tokens = bucket.TokensAt(now);
+  bucket.filled_at = std::max(bucket.filled_at, now);
   return bucket;
-}
-
-size_t RateLimiter::size() const {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  return buckets_.size();
 }
 
 }  // namespace privatemail::server

@@ -2,8 +2,8 @@
 #ifndef PRIVATEMAIL_SERVER_ACCESS_LIMITS_H_
 #define PRIVATEMAIL_SERVER_ACCESS_LIMITS_H_
 
+#include <algorithm>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -45,13 +45,30 @@ struct Limits {
 // messages of a fixed size (blocks of cell items, chunks of anchors).
 int64_t MaxSentMessageBytes(const Limits& limits);
 
-// Maximum concurrent calls of one key: half of max_concurrent.
-int64_t PlacesPerKey(const Limits& limits);
-
 // RESOURCE_EXHAUSTED if `value` exceeds the limit: "k is 11, more than the limit of 10 (max_k)".
 // setting: empty if none has the limit.
 absl::Status CheckLimit(absl::string_view what, int64_t value, int64_t limit,
                         absl::string_view setting = "");
+
+// The amounts of a resource that are taken, in total and by key. One key may take half of it, so
+// that others find some. Not thread-safe.
+class KeyShares {
+ public:
+  static int64_t Half(int64_t all) { return std::max<int64_t>(1, all / 2); }
+
+  // Whether `key`, unless it is empty, may take `amount` more of a resource of size `all`.
+  bool MayTake(const std::string& key, int64_t amount, int64_t all) const {
+    return key.empty() || Of(key) + amount <= Half(all);
+  }
+  // A negative amount is given back.
+  void Take(const std::string& key, int64_t amount);
+  int64_t total() const { return total_; }
+  int64_t Of(const std::string& key) const;
+
+ private:
+  int64_t total_ = 0;
+  std::map<std::string, int64_t> by_key_;
+};
 
 // A byte quota shared by all calls. Thread-safe.
 class ByteQuota {
@@ -70,8 +87,7 @@ class ByteQuota {
     Reservation& operator=(const Reservation&) = delete;
 
     // Adds bytes (>= 0). RESOURCE_EXHAUSTED naming limit and value: all reservations together would
-    // exceed `limit`, or those of `key`, unless it is empty, half of it, so that others find
-    // memory; nothing is added. A reservation has one key.
+    // exceed `limit`, or those of `key` its share; nothing is added. A reservation has one key.
     absl::Status Take(int64_t bytes, int64_t limit, const std::string& key = "");
     // The status that Take would return.
     absl::Status Check(int64_t bytes, int64_t limit) const;
@@ -89,8 +105,7 @@ class ByteQuota {
   const absl::string_view what_;
   const absl::string_view setting_;
   mutable std::mutex mutex_;  // guards the following
-  int64_t taken_ = 0;
-  std::map<std::string, int64_t> taken_by_key_;
+  KeyShares taken_;
 };
 
 // A quota of audit log lines for callers without a valid key. Without it they could make the log
@@ -128,8 +143,6 @@ class RateLimiter {
   // Takes `tokens` (>= 0) of a call that Take allowed. If there are fewer, the next calls wait.
   void Owe(const AccessKey& key, Clock::time_point now, int64_t tokens);
 
-  size_t size() const;  // number of buckets
-
  private:
   struct Bucket {
     double rate = 0;
@@ -137,14 +150,12 @@ class RateLimiter {
     double tokens = 0;
     Clock::time_point filled_at;
 
-    void Fill(Clock::time_point now);
+    double TokensAt(Clock::time_point now) const;
   };
   // With mutex_ held: the bucket of a key that has a rate, filled.
   Bucket& BucketOf(const AccessKey& key, Clock::time_point now);
-  // Removes full buckets: a key without one gets a full one.
-  void RemoveFullBuckets(Clock::time_point now);
 
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::map<std::string, Bucket> buckets_;  // by key id
 };
 
