@@ -31,7 +31,7 @@ namespace privatemail {
 //     returned; otherwise the caller computes it. So callers of one key share a computation, and
 //     all misses together take one core. Owners take turns.
 //   - Cache hits never wait for a running computation. Values serve all owners.
-//   - An owner beyond its entries evicts its own; beyond the bytes, the owner with the most does.
+//   - An owner beyond its entries evicts its own; beyond the bytes, the owners with the most do.
 //   - A single value stays cached even if it exceeds the capacity.
 // Thread-safe.
 template <typename Key, typename Value>
@@ -96,6 +96,37 @@ class SerialMissLruCache {
     return handles;
   }
 
+  // Null: there is none. Waits for no computation, nor does Insert.
+  Handle Find(const Key& key) {
+    std::vector<Handle> found;
+    FindAll(
+        {&key, 1}, [](const Value&) { return true; }, &found);
+    return found.front();
+  }
+
+  // Adds a value that was made elsewhere; max_bytes, owner: as of GetAll. False: it was evicted.
+  bool Insert(const Key& key, Handle value, int64_t max_bytes, const std::string& owner) {
+    InsertAll({key}, {std::move(value)}, max_bytes, owner);
+    return Find(key) != nullptr;
+  }
+
+  void Clear() {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    entries_.clear();
+    by_use_.clear();
+    holdings_.clear();
+    bytes_ = 0;
+  }
+
+  size_t size() const {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    return entries_.size();
+  }
+  int64_t bytes() const {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    return bytes_;
+  }
+
  private:
   struct Entry {
     Handle value;
@@ -127,24 +158,25 @@ class SerialMissLruCache {
   void InsertAll(const std::vector<Key>& keys, const std::vector<Handle>& values, int64_t max_bytes,
                  const std::string& owner) {
     const std::lock_guard<std::mutex> guard(mutex_);
-    for (size_t i = 0; i < keys.size(); ++i) Insert(keys[i], values[i], owner);
-    while (holdings_[owner].entries > capacity_.entries) Erase(LeastRecentOf(owner));
+    for (size_t i = 0; i < keys.size(); ++i) InsertOne(keys[i], values[i], owner);
+    while (holdings_[owner].entries > capacity_.entries) {
+      EraseLeastRecent([&](const std::string& one) { return one == owner; });
+    }
     while (entries_.size() > 1 && bytes_ > max_bytes) {
-      const auto largest = std::max_element(
-          holdings_.begin(), holdings_.end(),
-          [](const auto& a, const auto& b) { return a.second.bytes < b.second.bytes; });
-      Erase(LeastRecentOf(largest->first));
+      int64_t most = 0;
+      for (const auto& [one, holding] : holdings_) most = std::max(most, holding.bytes);
+      EraseLeastRecent([&](const std::string& one) { return holdings_[one].bytes == most; });
     }
   }
 
-  // The owner has an entry.
-  typename Entries::iterator LeastRecentOf(const std::string& owner) {
-    return entries_.find(*std::find_if(by_use_.begin(), by_use_.end(), [&](const Key& key) {
-      return entries_.find(key)->second.owner == owner;
-    }));
+  // Erases the least recently used entry of an owner that is `chosen`, which has one.
+  void EraseLeastRecent(absl::FunctionRef<bool(const std::string& owner)> chosen) {
+    Erase(entries_.find(*std::find_if(by_use_.begin(), by_use_.end(), [&](const Key& key) {
+      return chosen(entries_.find(key)->second.owner);
+    })));
   }
 
-  void Insert(const Key& key, Handle value, const std::string& owner) {
+  void InsertOne(const Key& key, Handle value, const std::string& owner) {
     if (const auto former = entries_.find(key); former != entries_.end()) Erase(former);
     std::list<Key> place = {key};
     const int64_t charge = charge_(*value);
@@ -170,7 +202,7 @@ class SerialMissLruCache {
   const Capacity capacity_;
   const std::function<int64_t(const Value&)> charge_;
   CancellableMutex computing_;
-  std::mutex mutex_;  // guards the following
+  mutable std::mutex mutex_;  // guards the following
   Entries entries_;
   std::list<Key> by_use_;                    // least recently used first
   int64_t bytes_ = 0;                        // sum of charges

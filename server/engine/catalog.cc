@@ -14,6 +14,12 @@
 namespace privatemail::server {
 namespace {
 
+constexpr int64_t kEvaluationKeyBytes = int64_t{256} << 20;  // of some hundred sessions
+
+int64_t MemoryOfKeys(const lattice::EvaluationKeys& keys) {
+  return static_cast<int64_t>(lattice::EvaluationKeys::Memory(keys.delta));
+}
+
 // The store's NOT_FOUND names a UUID.
 template <typename Result>
 Result NameInNotFound(Result result, const CollectionView& collection) {
@@ -56,7 +62,10 @@ absl::Status DeletedDuringBuild(absl::string_view name) {
 }  // namespace
 
 Catalog::Catalog(std::unique_ptr<Store> store, std::string directory, Warn warn)
-    : store_(std::move(store)), directory_(std::move(directory)), warn_(std::move(warn)) {}
+    : store_(std::move(store)),
+      directory_(std::move(directory)),
+      warn_(std::move(warn)),
+      evaluation_keys_({.bytes = kEvaluationKeyBytes}, MemoryOfKeys) {}
 
 absl::StatusOr<std::unique_ptr<Catalog>> Catalog::Open(std::unique_ptr<Store> store,
                                                        std::string directory, RefreshReport report,
@@ -185,8 +194,10 @@ absl::Status Catalog::ReserveForBuild(Collection* collection, int64_t bytes) {
 bool Catalog::CacheEvaluationKeys(const std::string& digest, EvaluationKeyCache::Handle keys,
                                   const std::string& caller) const {
   const std::lock_guard<std::mutex> guard(mutex_);
-  return evaluation_keys_.Add(digest, std::move(keys), caller,
-                              options_.resident_memory - CollectionMemoryLocked());
+  const int64_t room = options_.resident_memory - CollectionMemoryLocked();
+  return MemoryOfKeys(*keys) <= room &&
+         evaluation_keys_.Insert(digest, std::move(keys), std::min(room, kEvaluationKeyBytes),
+                                 caller);
 }
 
 absl::StatusOr<CollectionView> Catalog::Create(NewCollection collection,

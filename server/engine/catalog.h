@@ -19,14 +19,19 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "common/base/background_queue.h"
+#include "common/base/serial_miss_lru_cache.h"
 #include "common/base/stopwatch.h"
+#include "common/lattice/evaluator.h"
 #include "server/engine/collection.h"
 #include "server/engine/collection_creation.h"
 #include "server/engine/embed.h"
-#include "server/engine/evaluation_key_cache.h"
 #include "server/store/store.h"
 
 namespace privatemail::server {
+
+// Searchers' evaluation keys by the SHA-256 of their serialised form, which tell nothing about
+// targets (PRIVACY.md section 9). Owners are the ids of access keys.
+using EvaluationKeyCache = SerialMissLruCache<std::string, lattice::EvaluationKeys>;
 
 // Reloadable. Applies to embeddings that are built or loaded later.
 struct CatalogOptions {
@@ -70,10 +75,11 @@ class Catalog {
   const std::vector<std::string>& problems() const { return problems_; }
   void SetOptions(const CatalogOptions& options);
   const std::string& directory() const { return directory_; }
-  // The cache serves the searchers of all collections.
+  // The cache serves the searchers of all collections: a session uses one set of keys everywhere,
+  // and sends it again if it was evicted.
   EvaluationKeyCache& evaluation_keys() const { return evaluation_keys_; }
-  // Caches the keys, in place of the least recently used ones where max_resident_memory demands it.
-  // False: the collections leave no room for them.
+  // Caches the keys, in place of others where max_resident_memory demands it. False: the
+  // collections leave no room for them.
   bool CacheEvaluationKeys(const std::string& digest, EvaluationKeyCache::Handle keys,
                            const std::string& caller) const;
 

@@ -208,6 +208,29 @@ TEST_F(SerialMissLruCacheTest, OwnerWithMostBytesEvictsItsOwn) {
   EXPECT_EQ(computed, 1);
 }
 
+TEST_F(SerialMissLruCacheTest, InsertEvictsOfTheOwnersWithMostTheLeastRecentlyUsed) {
+  const auto insert = [this](int key, int value, const char* owner) {
+    return cache_.Insert(key, std::make_shared<const int>(value), 3 * kOverhead + 20, owner);
+  };
+  EXPECT_TRUE(insert(1, 10, "a"));
+  EXPECT_TRUE(insert(2, 9, "b"));
+  EXPECT_TRUE(insert(2, 10, "b")) << "replaces it";
+  EXPECT_EQ(cache_.bytes(), 2 * kOverhead + 20);
+  EXPECT_EQ(*cache_.Find(1), 10);
+  EXPECT_TRUE(insert(3, 10, "c"));
+  EXPECT_EQ(cache_.Find(2), nullptr) << "all owners have as many bytes";
+  EXPECT_FALSE(insert(4, 11, "d")) << "it has most";
+  EXPECT_TRUE(insert(4, 10, "c"));
+  EXPECT_EQ(cache_.Find(3), nullptr) << "of the owner with most";
+  EXPECT_NE(cache_.Find(1), nullptr);
+  EXPECT_EQ(cache_.size(), 2u);
+  cache_.Clear();
+  EXPECT_EQ(cache_.size(), 0u);
+  EXPECT_EQ(cache_.bytes(), 0);
+  EXPECT_TRUE(insert(5, 10, "a"));
+  EXPECT_EQ(cache_.bytes(), kOverhead + 10);
+}
+
 TEST_F(SerialMissLruCacheTest, GetAllPassesErrorsThrough) {
   const auto fail = [](const std::vector<int>&) -> absl::StatusOr<std::vector<int>> {
     return absl::DataLossError("damaged");
