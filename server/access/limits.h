@@ -18,16 +18,18 @@ namespace privatemail::server {
 
 // A lower value refuses earlier; stored data stays.
 struct Limits {
-  // Settings of the same names (server/config/settings.cc).
+  // Parts of the setting memory (server/config/options.h).
   int64_t max_transport_memory = int64_t{1} << 30;  // bytes of incoming messages, all calls
   int64_t max_parsed_memory = int64_t{1} << 32;     // bytes of parsed messages, all calls
-  int64_t max_search_memory = int64_t{1} << 32;  // bytes of searches and their answers, all calls
+  int64_t max_search_memory = int64_t{1} << 32;    // bytes of searches and their answers, all calls
+  int64_t max_request_memory = int64_t{1} << 30;   // bytes of one call other than a build
+  int64_t max_build_memory = int64_t{1} << 34;     // bytes of a build or of preparing cells
+  int64_t max_resident_memory = int64_t{1} << 62;  // bytes of all collections
+
+  // Settings of the same names (server/config/settings.cc).
   int64_t max_collections = 1000;
   int64_t max_items = 10'000'000;                 // stored items of one collection
   int64_t max_k = 10'000;                         // neighbours a slot
-  int64_t max_request_memory = int64_t{1} << 30;  // bytes of one call other than a build
-  int64_t max_build_memory = int64_t{1} << 34;    // bytes of a build or of preparing cells
-  int64_t max_resident_memory = 0;                // bytes of all collections; 0: of the machine
   int64_t max_snapshot_bytes = int64_t{1} << 36;  // scratch files of all running snapshots
   int64_t max_concurrent = 64;                    // running calls
 

@@ -1,5 +1,7 @@
 #include "server/config/options.h"
 
+#include <algorithm>
+
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -8,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/base/process_memory.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/host_port.h"
 
@@ -54,6 +57,17 @@ absl::StatusOr<std::vector<std::vector<std::string>>> ParseShards(absl::string_v
   if (shards.size() >= 2 && shards.size() <= kMaxShards) return shards;
   return absl::InvalidArgumentError(
       absl::StrCat("--shards must name 2 to ", kMaxShards, " shards, but names ", shards.size()));
+}
+
+void ApplyMemory(DaemonOptions* options) {
+  constexpr int64_t kMinTransport = int64_t{256} << 20;  // three messages
+  const int64_t memory = options->memory > 0 ? options->memory : AvailableMemory();
+  Limits& limits = options->limits;
+  limits.max_resident_memory = memory / 2;
+  limits.max_build_memory = memory / 4;
+  limits.max_search_memory = memory / 8;
+  limits.max_parsed_memory = limits.max_request_memory = memory / 16;
+  limits.max_transport_memory = std::max(kMinTransport, memory / 16);
 }
 
 std::string AuditLogPath(const DaemonOptions& options) {

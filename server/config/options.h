@@ -55,6 +55,7 @@ struct DaemonOptions {
   std::string http_listen;                       // IP:PORT; empty: none
   std::string allowed_origins;                   // of web pages, separated by commas
   double auto_build_share = .1;                  // of the embedded items; 0: never
+  int64_t memory = 0;                            // see ApplyMemory; 0: of the machine
   Limits limits;
 };
 
@@ -64,6 +65,9 @@ absl::StatusOr<std::pair<int64_t, int64_t>> ParseShard(absl::string_view text);
 // second. INVALID_ARGUMENT.
 absl::StatusOr<std::vector<std::vector<std::string>>> ParseShards(absl::string_view text);
 inline constexpr int64_t kMaxShards = 16;
+
+// Sets the limits of memory to the parts of options->memory that settings.cc names.
+void ApplyMemory(DaemonOptions* options);
 
 // Path of the audit log; empty: none.
 std::string AuditLogPath(const DaemonOptions& options);

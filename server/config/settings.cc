@@ -194,18 +194,11 @@ const std::vector<Setting>& Settings() {
        .live = kLive,
        .help = "Format of log lines.",
        .choices = {"text", "json"}},
-      {"max_transport_memory", OfLimits<&Limits::max_transport_memory>, kRestart,
-       "Maximum bytes of messages being received, over all callers; half of it for one key; others "
-       "wait to send.",
-       1 << 24, int64_t{1} << 40},
-      {"max_parsed_memory", OfLimits<&Limits::max_parsed_memory>, kLive,
-       "Maximum memory of the parsed messages of all calls, estimated before parsing; unauthorised "
-       "calls are refused first.",
-       1 << 24, int64_t{1} << 40},
-      {"max_search_memory", OfLimits<&Limits::max_search_memory>, kLive,
-       "Maximum memory of all searches and of their answers until they are delivered, estimated "
-       "before each starts; half of it for those of one key.",
-       65536, kMaxBytes},
+      {"memory", Of<&Options::memory>, kLive,
+       "Bytes of memory for collections (a half), builds (a quarter), searches (an eighth), parsed "
+       "messages, messages on their way, and one call (a sixteenth each); 0: those of the machine "
+       "or of the container. A restart changes the share of messages on their way.",
+       0, kMaxBytes},
       {"max_collections", OfLimits<&Limits::max_collections>, kLive,
        "Maximum number of collections.", 0, 1e6},
       {"max_items", OfLimits<&Limits::max_items>, kLive,
@@ -214,19 +207,6 @@ const std::vector<Setting>& Settings() {
        0, 1e12},
       {"max_k", OfLimits<&Limits::max_k>, kLive, "Maximum neighbours per slot of a search.", 1,
        kMaxNeighbors},
-      {"max_request_memory", OfLimits<&Limits::max_request_memory>, kLive,
-       "Maximum memory of one call in bytes, estimated from its sizes before it starts.", 65536,
-       kMaxBytes},
-      {"max_build_memory", OfLimits<&Limits::max_build_memory>, kLive,
-       "Maximum memory of one build in bytes, estimated before it starts, and of one cell index "
-       "that is built; feature vectors that would exceed it are moved to unnamed files in "
-       "data_dir. A cell index that exceeds it without them is not built.",
-       65536, kMaxBytes},
-      {"max_resident_memory", OfLimits<&Limits::max_resident_memory>, kLive,
-       "Approximate maximum memory of all collections in bytes. Collections, "
-       "embeddings and cells beyond it are refused; a start serves the others. 0: three "
-       "quarters of the machine's or the container's memory.",
-       0, kMaxBytes},
       {"max_snapshot_bytes", OfLimits<&Limits::max_snapshot_bytes>, kLive,
        "Maximum bytes of all running snapshots and restores, which use unnamed files in data_dir.",
        65536, kMaxBytes},

@@ -80,6 +80,7 @@ CommandLine::ReadResult CommandLine::Read() const {
     if (given == values.end()) continue;
     result.problems.Add(Assign(setting, setting.Flag(), given->second, &result.options));
   }
+  ApplyMemory(&result.options);
   return result;
 }
 

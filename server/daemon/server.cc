@@ -13,7 +13,6 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "common/base/files.h"
-#include "common/base/process_memory.h"
 #include "common/base/status_macros.h"
 #include "common/rpc/status.h"
 #include "server/config/settings.h"
@@ -183,6 +182,7 @@ void MergeLive(const DaemonOptions& updated, DaemonOptions* options) {
     // The value was validated when it was read.
     Assign(setting, setting.key, after, options).IgnoreError();
   }
+  options->limits = updated.limits;  // with those that follow from the setting memory
 }
 
 void LogOutcome(const absl::Status& status, absl::string_view what, absl::string_view otherwise) {
@@ -213,9 +213,8 @@ RebuildOptions ToAutomaticBuildOptions(const DaemonOptions& options) {
 }
 
 CatalogOptions ToCatalogOptions(const DaemonOptions& options) {
-  const int64_t resident = options.limits.max_resident_memory;
   return {.cells_memory = options.limits.max_build_memory,
-          .resident_memory = resident > 0 ? resident : AvailableMemory() / 4 * 3,
+          .resident_memory = options.limits.max_resident_memory,
           .is_front = !options.shards.empty()};
 }
 
@@ -253,7 +252,7 @@ Maintenance::Hooks DaemonServer::MaintenanceHooks() {
               [this](const CollectionView& view) {
                 return CheckLimit("memory of this build in bytes",
                                   view.build_memory(CollectionView::Features::kInFile),
-                                  this->options().limits.max_build_memory, "max_build_memory");
+                                  this->options().limits.max_build_memory, "memory / 4");
               },
           .ended =
               [](const std::string& name, const absl::Status& outcome) {

@@ -110,7 +110,6 @@ class DaemonServer {
 };
 
 RebuildOptions ToAutomaticBuildOptions(const DaemonOptions& options);
-// max_resident_memory 0 is three quarters of AvailableMemory.
 CatalogOptions ToCatalogOptions(const DaemonOptions& options);
 
 // Sets level and format of the log.

@@ -175,10 +175,10 @@ absl::Status Catalog::CheckMemoryLocked(absl::string_view purpose, int64_t bytes
   const int64_t limit = options_.resident_memory;
   if (all + evaluation_keys_.bytes() > limit) evaluation_keys_.Clear();  // searchers have them
   if (all <= limit) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "memory of all collections in bytes with ", purpose, " is at least ", all, ", of it ", bytes,
-      " for that, more than the limit of ", limit,
-      " (max_resident_memory): delete collections or raise it, then try again or restart"));
+  return absl::ResourceExhaustedError(
+      absl::StrCat("memory of all collections in bytes with ", purpose, " is at least ", all,
+                   ", of it ", bytes, " for that, more than the limit of ", limit,
+                   " (memory / 2): delete collections or raise memory, then try again or restart"));
 }
 
 absl::Status Catalog::ReserveForBuild(Collection* collection, int64_t bytes) {

@@ -64,7 +64,7 @@ class Catalog {
 
   // Loads all collections with their embeddings; cell indexes follow in the background. Both in
   // ascending order of items. A collection with a damaged embedding, or one beyond
-  // max_resident_memory, is not built. directory: for scratch files of builds and snapshots.
+  // resident_memory, is not built. directory: for scratch files of builds and snapshots.
   static absl::StatusOr<std::unique_ptr<Catalog>> Open(std::unique_ptr<Store> store,
                                                        std::string directory,
                                                        RefreshReport report = nullptr,
@@ -78,7 +78,7 @@ class Catalog {
   // The cache serves the searchers of all collections: a session uses one set of keys everywhere,
   // and sends it again if it was evicted.
   EvaluationKeyCache& evaluation_keys() const { return evaluation_keys_; }
-  // Caches the keys, in place of others where max_resident_memory demands it. False: the
+  // Caches the keys, in place of others where resident_memory demands it. False: the
   // collections leave no room for them.
   bool CacheEvaluationKeys(const std::string& digest, EvaluationKeyCache::Handle keys,
                            const std::string& caller) const;
@@ -96,7 +96,7 @@ class Catalog {
   // Follows changes of other daemons no more. Once, by one thread; the store may take a second.
   void StopFollowing() { watch_ = nullptr; }
 
-  // INVALID_ARGUMENT naming the field; ALREADY_EXISTS; RESOURCE_EXHAUSTED: max_resident_memory;
+  // INVALID_ARGUMENT naming the field; ALREADY_EXISTS; RESOURCE_EXHAUSTED: resident_memory;
   // CANCELLED: nothing was created. Cost: a k-means of the anchors for each partition, and one for
   // the codebook of a pq code.
   absl::StatusOr<CollectionView> Create(NewCollection collection,
@@ -105,7 +105,7 @@ class Catalog {
   // Restores a snapshot under collection.name, completely or not at all; it is not built. It keeps
   // its UUID unless the store has it; then it gets a new one and so another fingerprint. `items`
   // may be read twice. INVALID_ARGUMENT: the name; ALREADY_EXISTS; RESOURCE_EXHAUSTED:
-  // max_resident_memory; DATA_LOSS: the parts of the snapshot are inconsistent; ABORTED: another
+  // resident_memory; DATA_LOSS: the parts of the snapshot are inconsistent; ABORTED: another
   // daemon deleted it at once.
   absl::StatusOr<CollectionView> Restore(StoredCollection collection, Store::GallerySource items);
 
@@ -145,7 +145,7 @@ class Catalog {
   //   label_check: with kOn, what CheckLabelsAgree refuses is refused.
   // NOT_FOUND. FAILED_PRECONDITION: no anchors or items, of Embed, or of CheckLabelsAgree. ABORTED:
   // a build is running, the collection was deleted, or another daemon has embedded later items.
-  // RESOURCE_EXHAUSTED: memory, max_resident_memory or disk.
+  // RESOURCE_EXHAUSTED: memory, resident_memory or disk.
   absl::StatusOr<CollectionView> Build(absl::string_view name, const StepObserver& observer,
                                        int64_t memory = std::numeric_limits<int64_t>::max(),
                                        LabelCheck label_check = LabelCheck::kOff);
@@ -162,7 +162,7 @@ class Catalog {
   // Loads all collections with their embeddings and schedules background jobs.
   absl::Status Load();
 
-  // RESOURCE_EXHAUSTED naming max_resident_memory: collections would exceed it with `bytes` for
+  // RESOURCE_EXHAUSTED naming resident_memory: collections would exceed it with `bytes` for
   // `purpose` instead of the `replaced`.
   absl::Status CheckMemory(absl::string_view purpose, int64_t bytes, int64_t replaced = 0) const;
   // Require mutex_.

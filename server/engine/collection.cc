@@ -106,7 +106,7 @@ absl::Status CheckBuildMemory(absl::string_view purpose, int64_t bytes, int64_t 
   if (bytes <= memory) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat("memory of ", purpose, " in bytes is at least ",
                                                    bytes, ", more than the limit of ", memory,
-                                                   " (max_build_memory)"));
+                                                   " (memory / 4)"));
 }
 
 Collection::Collection(StoredCollection stored, EncryptedCollection::MemoryCheck check)

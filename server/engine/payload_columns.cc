@@ -55,7 +55,7 @@ absl::Status CheckMemory(size_t paths, int64_t bytes, const PayloadColumns::Sear
   if (bytes <= search.memory) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       absl::StrCat("memory of this filter's ", paths, " paths in bytes is at least ", bytes,
-                   ", more than the limit of ", search.memory, " (max_request_memory)"));
+                   ", more than the limit of ", search.memory, " (memory / 16)"));
 }
 
 }  // namespace

@@ -199,7 +199,7 @@ absl::Status Call::Parse(google::protobuf::Message* message) {
   parsed_.Release();
   const auto admit = [&](int64_t memory) -> absl::Status {
     PM_RETURN_IF_ERROR(CheckLimit("memory of the message in bytes", memory,
-                                  limits_.max_request_memory, "max_request_memory"));
+                                  limits_.max_request_memory, "memory / 16"));
     return parsed_.Take(memory, limits_.max_parsed_memory, key_ == nullptr ? "" : key_->id);
   };
   const absl::Status parsed = ParseMessage(bytes_, admit, message);

@@ -62,8 +62,8 @@ struct SharedByCalls {
   std::function<std::vector<std::string>()> collections;  // the names of all
   ArrivingMessages arriving;
   RateLimiter rates = {};
-  ByteQuota parsed{"memory of the messages of all calls in bytes", "max_parsed_memory"};
-  ByteQuota searches{"memory of all searches in bytes", "max_search_memory"};
+  ByteQuota parsed{"memory of the messages of all calls in bytes", "memory / 16"};
+  ByteQuota searches{"memory of all searches in bytes", "memory / 8"};
   LogLineQuota lines = {};
   IdleCalls idle = {};
   ThreadPool thread_pool = {};  // last: its jobs use the members above

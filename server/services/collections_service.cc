@@ -137,7 +137,7 @@ absl::Status Build(Catalog* catalog, Call& call, const v1::BuildEmbeddingRequest
   PM_ASSIGN_OR_RETURN(const CollectionView before, catalog->Find(name));
   PM_RETURN_IF_ERROR(CheckLimit("memory of this build in bytes",
                                 before.build_memory(CollectionView::Features::kInFile),
-                                call.limits().max_build_memory, "max_build_memory"));
+                                call.limits().max_build_memory, "memory / 4"));
   PM_RETURN_IF_ERROR(CheckHasAnchors(name, before.published->parameters));
   PM_RETURN_IF_ERROR(CheckHasItems(before));
   progress.set_rows(before.items +
@@ -244,7 +244,7 @@ absl::Status CheckAnchorLimits(absl::string_view whose, int64_t anchors, int64_t
   PM_RETURN_IF_ERROR(CheckLimit(absl::StrCat("number of dimensions of the anchors", whose), dims,
                                 limits.max_dims));
   return CheckLimit(absl::StrCat("memory of the anchors", whose, " in bytes"),
-                    anchors * dims * kValueBytes, limits.max_request_memory, "max_request_memory");
+                    anchors * dims * kValueBytes, limits.max_request_memory, "memory / 16");
 }
 
 std::shared_ptr<CancellableMutex> CollectionsService::CreationsOf(const std::string& key) {

@@ -111,7 +111,7 @@ absl::Status ReserveMemory(const v1::SearchEncryptedRequest& request, const Encr
       int64_t{8} * std::max(request.known_blocks_size(), request.known_payload_blocks_size());
   const int64_t bytes = scores + block + known + keys_bytes;
   PM_RETURN_IF_ERROR(CheckLimit("memory of this search in bytes", bytes,
-                                call.limits().max_request_memory, "max_request_memory"));
+                                call.limits().max_request_memory, "memory / 16"));
   return call.ReserveSearchMemory(bytes);
 }
 

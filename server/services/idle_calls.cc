@@ -41,7 +41,7 @@ void IdleCalls::Run(const std::stop_token& stop) {
           watch.message_->KeepsOthersWaiting()) {
         return absl::ResourceExhaustedError(
             absl::StrCat("the message did not arrive within ", kUntakenSeconds,
-                         " s while others waited to send theirs (max_transport_memory)"));
+                         " s while others waited to send theirs (memory / 16)"));
       }
       return absl::OkStatus();
     });

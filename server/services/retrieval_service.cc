@@ -108,7 +108,7 @@ absl::Status CheckLimits(const v1::RetrieveRequest& request, const CollectionVie
   const int64_t bytes =
       EstimateSearchMemory(request, view.published->parameters.settings.embedding_dim, matches);
   PM_RETURN_IF_ERROR(CheckLimit("memory of this search in bytes", bytes, limits.max_request_memory,
-                                "max_request_memory"));
+                                "memory / 16"));
   return call.ReserveSearchMemory(bytes);
 }
 

@@ -56,7 +56,7 @@ absl::Status CheckMemory(const CellIndex& index, const v1::RetrieveCellsRequest&
   const int64_t bytes =
       index.MemoryOfRows(request.cells_size(), RowsPerCell(request, index.items()));
   PM_RETURN_IF_ERROR(CheckLimit("memory of this request in bytes", bytes,
-                                call.limits().max_request_memory, "max_request_memory"));
+                                call.limits().max_request_memory, "memory / 16"));
   return call.ReserveSearchMemory(bytes);
 }
 

@@ -2,7 +2,7 @@
 //
 // usage: build_benchmark ITEMS DIM
 //
-// Prints time and growth of the daemon's memory, each with its target. A small max_build_memory
+// Prints time and growth of the daemon's memory, each with its target. A small memory
 // forces the build to use a file.
 #include <chrono>
 #include <cstdio>
@@ -81,9 +81,9 @@ int Measure(int items, int dim) {
 
   const auto memory = static_cast<int64_t>(feature_bytes / 2 + (int64_t{64} << 20));
   const Job in_file = BuildWith(
-      folder, folder.Write("small.toml", absl::StrCat("max_build_memory = ", memory, "\n")));
+      folder, folder.Write("small.toml", absl::StrCat("memory = ", 4 * memory, "\n")));
   std::printf(
-      "  with a max_build_memory of %.0f MB: %.1f s; it grew by %.0f MB, %.0f bytes a row, stated "
+      "  with %.0f MB for the build: %.1f s; it grew by %.0f MB, %.0f bytes a row, stated "
       "%.0f: %s\n",
       1e-6 * static_cast<double>(memory), in_file.seconds, 1e-6 * in_file.grown,
       in_file.grown / items, StatedBytesOfRow(),

@@ -4,7 +4,7 @@
 usage: scale.py BUILD_FOLDER --rows N [N ...] --folder FOLDER --json OUT [--postgres]
 
 Rows of 128 dimensions, 100 classes, 1,000 anchors, two partitions, code scalar8, published quality, in SQLite (with
---postgres in a PostgreSQL server of its own), ingested from files of a million rows. max_build_memory is 4 GB. Each
+--postgres in a PostgreSQL server of its own), ingested from files of a million rows. A build may take 4 GB. Each
 step: seconds, processor seconds of daemon and clients, the daemon's peak memory, bytes on disk. The ratio is that of
 the last to the first size; "!" marks more than 1.1 times the ratio of rows, and memory above what docs/limits.md
 states. OUT gets every step as soon as it is measured.
@@ -72,7 +72,7 @@ def stored_cells(rows):
 
 
 def cells_bytes(rows):
-    """Features that do not fit into max_build_memory are in a file. After the preparation the stored form is made."""
+    """Features that do not fit into the memory of a build are in a file. After the preparation the stored form is made."""
     queries = known_queries(rows)
     lists = max(1, min(max(math.isqrt(rows), rows // 2048), queries // 32))
     compared = min(rows, max(64 * lists, 64 * rows // lists, 65_536))
@@ -373,7 +373,7 @@ class Scale:
         self.write_config(0)
 
     def write_config(self, build_share):
-        self.config.write_text(f"max_build_memory = {BUILD_MEMORY}\nmax_items = {self.rows + 1_000_000}\n"
+        self.config.write_text(f"memory = {4 * BUILD_MEMORY}\nmax_items = {self.rows + 1_000_000}\n"
                                f"auto_build_share = {build_share}\n")
 
     def flags(self, postgres):

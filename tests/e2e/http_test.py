@@ -303,23 +303,23 @@ class HttpTest(unittest.TestCase):
 
 class SmallDaemonTest(unittest.TestCase):
     def setUp(self):
-        # Two messages at a time, one of a key.
-        self.daemon = Daemon("--max-transport-memory", str(1 << 24), "--trusted-proxies", "127.0.0.1", "--drain-seconds", "5")
+        # Three messages at a time, one of a key.
+        self.daemon = Daemon("--memory", str(1 << 30), "--trusted-proxies", "127.0.0.1", "--drain-seconds", "5")
 
     def tearDown(self):
         self.daemon.stop()
 
     def test_slow_bodies_end_while_others_wait(self):
         keys = [self.daemon.call(KEYS + "CreateKey", {"name": name, "scopes": ["KEY_SCOPE_WRITE"]},
-                                 more="X-Real-IP: 198.51.100.9\r\n")[2]["text"] for name in ("a", "b", "c")]
+                                 more="X-Real-IP: 198.51.100.9\r\n")[2]["text"] for name in ("a", "b", "c", "d")]
         self.assertEqual(self.daemon.audited("CreateKey")["peer"], "198.51.100.9")
-        slow = [self.daemon.connect() for _ in keys[:2]]
+        slow = [self.daemon.connect() for _ in keys[:3]]
         for connection, key in zip(slow, keys):
             connection.sendall(self.daemon.head(COLLECTIONS + "CountItems", 100_000, key=key, more="Expect: 100-continue\r\n"))
             self.assertTrue(connection.recv(100).startswith(b"HTTP/1.1 100 "), "there is a place for it")
             connection.sendall(b"{")
         start = time.time()
-        status, _, answer = self.daemon.call(COLLECTIONS + "CountItems", {"collection": "none"}, key=keys[2])
+        status, _, answer = self.daemon.call(COLLECTIONS + "CountItems", {"collection": "none"}, key=keys[3])
         self.assertEqual(status, 404, answer)
         self.assertLess(time.time() - start, 15)
         outcomes = []

@@ -1,9 +1,11 @@
 #include "server/config/settings.h"
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/process_memory.h"
 #include "server/daemon/command_line.h"
 #include "tests/unit/server/fixtures.h"
 
@@ -125,6 +127,21 @@ TEST(CommandLine, FlagsOverrideTheFile) {
   EXPECT_EQ(options.limits.max_items, 7);
   EXPECT_EQ(options.log_level, "error");
   EXPECT_TRUE(options.insecure);
+}
+
+TEST(CommandLine, LimitsOfMemoryArePartsOfOneSetting) {
+  for (const int64_t given : {int64_t{0}, int64_t{64'000'000'000}}) {
+    ASSERT_OK_AND_ASSIGN(const auto options,
+                         Typed({"--memory", std::to_string(given), "--data-dir", "d"}));
+    const int64_t memory = given == 0 ? AvailableMemory() : given;
+    const Limits& limits = options.limits;
+    EXPECT_EQ(limits.max_resident_memory, memory / 2);
+    EXPECT_EQ(limits.max_build_memory, memory / 4);
+    EXPECT_EQ(limits.max_search_memory, memory / 8);
+    EXPECT_EQ(limits.max_parsed_memory, memory / 16);
+    EXPECT_EQ(limits.max_request_memory, memory / 16);
+    EXPECT_EQ(limits.max_transport_memory, std::max(int64_t{256} << 20, memory / 16));
+  }
 }
 
 TEST(CommandLine, NamesInvalidFlagOrFile) {

@@ -143,7 +143,7 @@ TEST_F(CatalogCells, PreparationAboveMemoryLimitReportsBothFigures) {
   for (const int64_t memory : {int64_t{1000}, beside}) {
     catalog_->SetOptions({.cells_memory = memory});
     Build();
-    EXPECT_TRUE(WaitForProblem(absl::StrCat("limit of ", memory, " (max_build_memory)")));
+    EXPECT_TRUE(WaitForProblem(absl::StrCat("limit of ", memory, " (memory / 4)")));
     EXPECT_THAT(catalog_->Find("fruit")->cells_problem,
                 FailsWith(kUnavailable, "memory of building it in bytes is at least "));
   }

@@ -76,9 +76,9 @@ TEST_F(CatalogTest, CollectionsBeyondResidentMemoryAreRefused) {
   NewCollection fish = Fruit();
   fish.name = "fish";
   catalog_->SetOptions({.resident_memory = built + empty - 1});
-  EXPECT_THAT(catalog_->Create(fish),
-              FailsWith(kExhausted, absl::StrCat("the limit of ", built + empty - 1,
-                                                 " (max_resident_memory)")));
+  EXPECT_THAT(
+      catalog_->Create(fish),
+      FailsWith(kExhausted, absl::StrCat("the limit of ", built + empty - 1, " (memory / 2)")));
   EXPECT_THAT(catalog_->Find("fish"), FailsWith(kNotFound));
   catalog_->SetOptions({.resident_memory = built + empty});
   ASSERT_THAT(catalog_->Create(fish), IsOk());
@@ -103,7 +103,7 @@ TEST_F(CatalogTest, BuildsAtTheSameTimeShareResidentMemory) {
     return absl::OkStatus();
   };
   ASSERT_THAT(catalog_->Build("fruit", build_other), IsOk());
-  EXPECT_THAT(other, FailsWith(kExhausted, "max_resident_memory"));
+  EXPECT_THAT(other, FailsWith(kExhausted, "memory / 2"));
   EXPECT_EQ(catalog_->Find("fish")->retriever, nullptr);
   ASSERT_THAT(catalog_->Delete("fruit"), IsOk());
   EXPECT_THAT(catalog_->Build("fish", nullptr), IsOk());
@@ -121,8 +121,7 @@ TEST_F(CatalogTest, StartBeyondResidentMemoryServesTheOthers) {
                               {.resident_memory = all}));
   EXPECT_EQ(catalog_->Find("fish")->embedded_items(), 9u);
   EXPECT_EQ(catalog_->Find("fruit")->retriever, nullptr);
-  EXPECT_THAT(catalog_->Find("fruit")->embedding_problem,
-              FailsWith(kExhausted, "max_resident_memory"));
+  EXPECT_THAT(catalog_->Find("fruit")->embedding_problem, FailsWith(kExhausted, "memory / 2"));
   EXPECT_THAT(catalog_->problems(), SizeIs(1));
   ASSERT_THAT(catalog_->Delete("fish"), IsOk());
   ASSERT_THAT(catalog_->Build("fruit", nullptr), IsOk());
@@ -311,7 +310,7 @@ TEST_F(WideCatalogTest, PayloadsAboveMemoryLimitReturnResourceExhausted) {
   }
   ASSERT_THAT(catalog_->Upsert(View(), items), IsOk());
   EXPECT_THAT(catalog_->Build("wide", nullptr, MemoryWithoutFeatures()),
-              FailsWith(kExhausted, "(max_build_memory)"));
+              FailsWith(kExhausted, "(memory / 4)"));
   EXPECT_THAT(catalog_->Build("wide", nullptr), IsOk());
 }
 

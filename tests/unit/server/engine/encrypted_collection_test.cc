@@ -207,7 +207,7 @@ TEST_F(EncryptedCollectionTest, WithoutLoadedRowsStoredItemsCountAndDeletionsWor
   EXPECT_EQ(Now().items, 99u);
   ASSERT_TRUE(
       WaitUntil([&] { return Rows().problem().code() == absl::StatusCode::kResourceExhausted; }));
-  EXPECT_THAT(Rows().problem().message(), ::testing::HasSubstr("max_resident_memory"));
+  EXPECT_THAT(Rows().problem().message(), ::testing::HasSubstr("memory / 2"));
   EXPECT_EQ(Rows().rows(), nullptr);
   EXPECT_TRUE(WaitUntil([&] { return Rows().memory() == 0; }));
   SetLimit(kAllMemory);
@@ -239,7 +239,7 @@ TEST_F(EncryptedCollectionTest, RestoreCountsRows) {
   ASSERT_OK_AND_ASSIGN(SnapshotContents contents, Parse(SnapshotOf(*catalog_, Now())));
   contents.collection.name = "copy";
   SetLimit(Now().resident_memory() + 10'000);  // less than a block of rows
-  EXPECT_THAT(Restore(catalog_.get(), contents), FailsWith(kExhausted, "max_resident_memory"));
+  EXPECT_THAT(Restore(catalog_.get(), contents), FailsWith(kExhausted, "memory / 2"));
   EXPECT_THAT(catalog_->Find("copy"), FailsWith(kNotFound));
   SetLimit(kAllMemory);
   ASSERT_OK_AND_ASSIGN(const CollectionView copy, Restore(catalog_.get(), contents));

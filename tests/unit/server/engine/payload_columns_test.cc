@@ -138,7 +138,7 @@ TEST(PayloadColumns, FilterAboveMemoryLimitReturnsResourceExhausted) {
   const PayloadColumns columns({R"({"v": [1, 2, 3, 4, 5, 6, 7, 8, 9], "n": 1})", R"({"n": 2})"});
   const PayloadFilter filter = Below("v", 2);
   EXPECT_THAT(columns.MatchingRows(filter, nullptr, {.memory = 150}),
-              FailsWith(kExhausted, "max_request_memory"));
+              FailsWith(kExhausted, "memory / 16"));
   EXPECT_THAT(*columns.MatchingRows(filter, nullptr, {.memory = 1000}), ElementsAre(0));
   EXPECT_THAT(*columns.MatchingRows(Below("n", 2), nullptr, {.memory = 150}), ElementsAre(0));
 }

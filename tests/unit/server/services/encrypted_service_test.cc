@@ -282,7 +282,7 @@ TEST_F(EncryptedSearch, OnlyUncachedKeysCountForTheSearch) {
   options.limits.max_resident_memory = kNoMemoryForKeys;
   Serve(options);
   EXPECT_TRUE(WaitUntil([&] { return !absl::IsUnavailable(Search(Good()).status); })) << "rows";
-  EXPECT_THAT(Search(Good()).status, FailsWith(kExhausted, "(max_search_memory)"));
+  EXPECT_THAT(Search(Good()).status, FailsWith(kExhausted, "(memory / 8)"));
 }
 
 TEST_F(EncryptedSearch, BlockBeyondAMessageOrItsMemoryNamesTheLimit) {
@@ -301,7 +301,7 @@ TEST_F(EncryptedSearch, BlockBeyondAMessageOrItsMemoryNamesTheLimit) {
   Put(30, 24, payload);
   Put(54, 24, payload);
   // A block of 3.9 MB is in memory three times while it is sent.
-  EXPECT_THAT(Search(request).status, FailsWith(kExhausted, "(max_request_memory)"));
+  EXPECT_THAT(Search(request).status, FailsWith(kExhausted, "(memory / 16)"));
   Put(78, 12, payload);
   const SearchResult result = Search(request);
   EXPECT_THAT(result.status, FailsWith(kExhausted, "bytes, but a message has at most 4194304: "));

@@ -153,8 +153,8 @@ class MemoryLimitsTest : public ServiceTest {
 TEST_F(MemoryLimitsTest, SearchAndBuildNameLimit) {
   const v1::GetCollectionResponse fruit = MakeFruit(6, false);
   EXPECT_THAT(Retrieve(fruit, 400),
-              FailsWith(kExhausted, "more than the limit of 65536 (max_request_memory)"));
-  EXPECT_THAT(Build("fruit"), FailsWith(kExhausted, "more than the limit of 1 (max_build_memory)"));
+              FailsWith(kExhausted, "more than the limit of 65536 (memory / 16)"));
+  EXPECT_THAT(Build("fruit"), FailsWith(kExhausted, "more than the limit of 1 (memory / 4)"));
 }
 
 // A value of an anchor takes 4 bytes as received and 8 as double. The announced size counts.
@@ -164,7 +164,7 @@ TEST_F(MemoryLimitsTest, AnchorsNameLimit) {
   request.mutable_anchors()->set_cols(65'536);
   EXPECT_THAT(Create(request), FailsWith(kExhausted,
                                          "memory of the anchors in bytes is 78643200000, more than "
-                                         "the limit of 65536 (max_request_memory)"));
+                                         "the limit of 65536 (memory / 16)"));
 }
 
 // 6000 empty ids take two bytes each on the wire and about a hundred in memory: 600 KB.
@@ -192,7 +192,7 @@ TEST_F(MemoryLimitsTest, QuotaOfParsedMessagesIsSharedAndReleased) {
   };
   ASSERT_TRUE(writer->Write(large));
   ASSERT_TRUE(WaitUntil([&] { return count() == 4; }));
-  EXPECT_THAT(Upsert({large}), FailsWith(kExhausted, "the limit of 300000 (max_parsed_memory)"));
+  EXPECT_THAT(Upsert({large}), FailsWith(kExhausted, "the limit of 300000 (memory / 16)"));
   writer->WritesDone();
   EXPECT_THAT(FromGrpc(writer->Finish()), IsOk());
   EXPECT_TRUE(WaitUntil([&] { return Upsert({large}).ok(); })) << "quota was not released";
@@ -204,8 +204,7 @@ TEST_F(MemoryLimitsTest, SearchBeyondLimitOfAllIsRefusedBeforeWork) {
   Serve(options_);
   const v1::GetCollectionResponse fruit = MakeFruit(2000, true);
   EXPECT_THAT(Retrieve(fruit, 10), IsOk());
-  EXPECT_THAT(Retrieve(fruit, 1000),
-              FailsWith(kExhausted, "the limit of 100000 (max_search_memory)"));
+  EXPECT_THAT(Retrieve(fruit, 1000), FailsWith(kExhausted, "the limit of 100000 (memory / 8)"));
   EXPECT_THAT(Retrieve(fruit, 1999),
               FailsWith(kExhausted, "would exceed the limit of 65536 bytes: "));
   EXPECT_THAT(Retrieve(fruit, 10), IsOk()) << "quota was not released";

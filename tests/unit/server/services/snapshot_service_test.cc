@@ -159,8 +159,9 @@ TEST_F(SnapshotLimitsTest, RestoreNamesLimitAndValue) {
   updated.limits.max_request_memory = 65536;
   daemon_->Reload(updated);
   contents.collection.parameters.anchor_count = 2000;  // of 4 dimensions
-  EXPECT_THAT(Restore("new", BytesOf(contents)),
-              FailsWith(kExhausted, "in bytes is 96000, more than the limit of 65536 (max_req"));
+  EXPECT_THAT(
+      Restore("new", BytesOf(contents)),
+      FailsWith(kExhausted, "in bytes is 96000, more than the limit of 65536 (memory / 16"));
   EXPECT_EQ(CountCollections(), 0);
   EXPECT_THAT(Restore("new", SnapshotBytes(5)), IsOk());
   EXPECT_THAT(Restore("more", SnapshotBytes(5)),
