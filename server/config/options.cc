@@ -60,14 +60,14 @@ absl::StatusOr<std::vector<std::vector<std::string>>> ParseShards(absl::string_v
 }
 
 void ApplyMemory(DaemonOptions* options) {
-  constexpr int64_t kMinTransport = int64_t{256} << 20;  // three messages
+  constexpr int64_t kMinTransport = int64_t{1} << 28, kMaxTransport = int64_t{1} << 30;
   const int64_t memory = options->memory > 0 ? options->memory : AvailableMemory();
   Limits& limits = options->limits;
   limits.max_resident_memory = memory / 2;
   limits.max_build_memory = memory / 4;
   limits.max_search_memory = memory / 8;
   limits.max_parsed_memory = limits.max_request_memory = memory / 16;
-  limits.max_transport_memory = std::max(kMinTransport, memory / 16);
+  limits.max_transport_memory = std::clamp(memory / 16, kMinTransport, kMaxTransport);
 }
 
 std::string AuditLogPath(const DaemonOptions& options) {

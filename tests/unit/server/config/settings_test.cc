@@ -140,7 +140,8 @@ TEST(CommandLine, LimitsOfMemoryArePartsOfOneSetting) {
     EXPECT_EQ(limits.max_search_memory, memory / 8);
     EXPECT_EQ(limits.max_parsed_memory, memory / 16);
     EXPECT_EQ(limits.max_request_memory, memory / 16);
-    EXPECT_EQ(limits.max_transport_memory, std::max(int64_t{256} << 20, memory / 16));
+    EXPECT_EQ(limits.max_transport_memory,
+              std::clamp(memory / 16, int64_t{256} << 20, int64_t{1} << 30));
   }
 }
 
