@@ -131,6 +131,12 @@ void Connection::ReadMore(size_t size, std::function<void(size_t)> done) {
                         });
 }
 
+std::string Connection::Head(int status) const {
+  const std::string reason(http::obsolete_reason(static_cast<http::status>(status)));
+  return absl::StrCat("HTTP/1.1 ", status, " ", reason, "\r\nCache-Control: no-store\r\n",
+                      request().keep_alive() && HasReadBody() ? "" : "Connection: close\r\n");
+}
+
 void Connection::Write(std::string head, std::vector<grpc::Slice> body,
                        std::function<void()> done) {
   if (writing_) return Cut();  // a client that does not take what it asked for

@@ -61,6 +61,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void AwaitRequest();
 
   const Request& request() const { return parser_->get(); }
+  boost::asio::any_io_executor executor() { return stream_.get_executor(); }
   std::string peer() const { return peer_; }  // as in gRPC: "ipv4:192.0.2.1:40100"
   std::optional<size_t> content_length() const;
   bool HasReadBody() const { return parser_->is_done(); }
@@ -70,6 +71,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
   // Fills `size` bytes with those of the body; `done` gets fewer at its end.
   void Read(char* to, size_t size, std::function<void(size_t)> done);
+  // The first lines of a response, which all responses have.
+  std::string Head(int status) const;
   void Write(std::string head, std::vector<grpc::Slice> body, std::function<void()> done);
 
   // Ends the service of this request: awaits the next one, or closes.

@@ -57,7 +57,8 @@ std::string RetryAfterOf(const grpc::ClientContext& context) {
 }  // namespace
 
 void Exchange::Run(std::function<void()> task) {
-  boost::asio::post(shared_->io, [self = shared_from_this(), task = std::move(task)] { task(); });
+  boost::asio::post(work_.get_executor(),
+                    [self = shared_from_this(), task = std::move(task)] { task(); });
 }
 
 template <typename Result>
@@ -65,11 +66,12 @@ void Exchange::Convert(size_t bytes, std::function<Result()> convert,
                        std::function<void(Result)> then) {
   if (bytes <= kMaxInlineConversionBytes) return then(convert());
   shared_->conversions.Add(
-      [&io = shared_->io, self = shared_from_this(), convert,
+      [executor = work_.get_executor(), self = shared_from_this(), convert,
        then](const std::atomic<bool>& /*stopped*/) mutable {
         const auto result = std::make_shared<Result>(convert());
         // The exchange ends on its own thread.
-        boost::asio::post(io, [self = std::move(self), then, result] { then(std::move(*result)); });
+        boost::asio::post(executor,
+                          [self = std::move(self), then, result] { then(std::move(*result)); });
       },
       absl::ZeroDuration(), /*rank=*/bytes);
 }
@@ -109,7 +111,7 @@ bool Exchange::HandleOrigin() {
   const auto& request = connection_->request();
   const std::string origin(request[http::field::origin]);
   if (origin.empty()) return false;
-  if (!shared_->options.allowed_origins.contains(origin)) {
+  if (!shared_->allowed_origins.contains(origin)) {
     Refuse(403, "", "the page's origin is not one of allowed_origins");
     return true;
   }
@@ -193,7 +195,7 @@ void Exchange::EndCall() {
 size_t Exchange::MaxMessageBytes() const {
   if (method_->service()->full_name() == "grpc.health.v1.Health") return kMaxProbeBytes;
   if (messages_ > 0) return kMaxFurtherMessageBytes;
-  return static_cast<size_t>(shared_->options.max_message_bytes) / (codec_.json ? 16 : 1);
+  return static_cast<size_t>(shared_->max_message_bytes) / (codec_.json ? 16 : 1);
 }
 
 // There is room for the first message.
@@ -273,7 +275,7 @@ void Exchange::HaveMessage() {
   Convert<Binary>(
       bytes,
       [this, message] {
-        return JsonToBinary(*method_->input_type(), message, shared_->options.max_message_bytes,
+        return JsonToBinary(*method_->input_type(), message, shared_->max_message_bytes,
                             call_has_ended_);
       },
       [this](Binary binary) { Send(std::move(binary)); });
@@ -320,7 +322,7 @@ void Exchange::HaveAnswer(bool ok) {
   Convert<Text>(
       TotalSize(answer),
       [this, bytes = answer_] {
-        return BinaryToJson(*method_->output_type(), bytes, shared_->options.max_message_bytes,
+        return BinaryToJson(*method_->output_type(), bytes, shared_->max_message_bytes,
                             call_has_ended_);
       },
       [this](Text text) {
@@ -373,13 +375,7 @@ void Exchange::Write(int status, const char* type, uint8_t flags, std::vector<gr
   const size_t bytes = TotalSize(body);
   std::string head;
   if (!std::exchange(has_header_, true)) {
-    const auto reason = http::obsolete_reason(static_cast<http::status>(status));
-    absl::StrAppend(&head, "HTTP/1.1 ", status, " ",
-                    absl::string_view(reason.data(), reason.size()), "\r\n", headers_,
-                    "Content-Type: ", type, "\r\nCache-Control: no-store\r\n");
-    if (!connection_->request().keep_alive() || !connection_->HasReadBody()) {
-      absl::StrAppend(&head, "Connection: close\r\n");
-    }
+    head = absl::StrCat(connection_->Head(status), headers_, "Content-Type: ", type, "\r\n");
     codec_.enveloped ? absl::StrAppend(&head, "Transfer-Encoding: chunked\r\n\r\n")
                      : absl::StrAppend(&head, "Content-Length: ", bytes, "\r\n\r\n");
   }
@@ -390,6 +386,17 @@ void Exchange::Write(int status, const char* type, uint8_t flags, std::vector<gr
   }
   connection_->Write(std::move(head), std::move(body),
                      [self = shared_from_this(), done = std::move(done)] { done(); });
+}
+
+HttpServer::Serve ServeRpcs(std::set<std::string> allowed_origins, int64_t max_message_bytes,
+                            std::shared_ptr<grpc::Channel> channel) {
+  const std::shared_ptr<SharedByExchanges> shared(
+      new SharedByExchanges{.allowed_origins = std::move(allowed_origins),
+                            .max_message_bytes = max_message_bytes,
+                            .stub = grpc::GenericStub(std::move(channel))});
+  return [shared](std::shared_ptr<Connection> connection) {
+    std::make_shared<Exchange>(std::move(connection), shared.get())->Start();
+  };
 }
 
 }  // namespace privatemail::server

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,21 +26,21 @@ namespace privatemail::server {
 
 // The state that the exchanges of one gateway share.
 struct SharedByExchanges {
-  const Gateway::Options options;
+  const std::set<std::string> allowed_origins;
+  const int64_t max_message_bytes;
   grpc::GenericStub stub;
-  boost::asio::io_context io{1};  // its thread runs all of an exchange but conversions
   // Converts long messages in JSON, the shortest first. At low priority a busy machine would delay
   // them until their callers counted as idle.
   BackgroundQueue conversions{BackgroundQueue::Priority::kNormal};
 };
 
-// Reads the messages of the request, gives them to the call, and writes its answers. Owned by its
-// connection and its call.
+// Runs on the thread of its connection, but for conversions: reads the messages of the request,
+// gives them to the call, and writes its answers. Owned by its connection and its call.
 class Exchange final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                        public std::enable_shared_from_this<Exchange> {
  public:
   Exchange(std::shared_ptr<Connection> connection, SharedByExchanges* shared)
-      : connection_(std::move(connection)), shared_(shared), work_(shared->io.get_executor()) {}
+      : connection_(std::move(connection)), shared_(shared), work_(connection_->executor()) {}
 
   void Start();
 
@@ -80,7 +81,7 @@ class Exchange final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::By
 
   const std::shared_ptr<Connection> connection_;
   SharedByExchanges* const shared_;
-  const boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+  const boost::asio::executor_work_guard<boost::asio::any_io_executor> work_;
   std::string headers_;  // of every response
   const google::protobuf::MethodDescriptor* method_ = nullptr;
   Codec codec_;

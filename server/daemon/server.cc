@@ -16,6 +16,8 @@
 #include "common/base/status_macros.h"
 #include "common/rpc/status.h"
 #include "server/config/settings.h"
+#include "server/connect/gateway.h"
+#include "server/connect/pages.h"
 #include "server/services/log.h"
 #include "server/services/services.h"
 #include "server/store/postgres/postgres_store.h"
@@ -288,10 +290,13 @@ absl::StatusOr<std::unique_ptr<DaemonServer>> DaemonServer::Start(const DaemonOp
   PM_RETURN_IF_ERROR(daemon->Listen(options));
   if (!options.http.empty()) {
     DaemonServer& served = *daemon;
+    PM_ASSIGN_OR_RETURN(const HostPort address, ParseIpPort("--http", options.http));
     PM_ASSIGN_OR_RETURN(
         served.http_,
-        HttpServer::Start(options.http, {[&served] { return served.health_.ready(); },
-                                         [&served] { return served.metrics_.Text(); }}));
+        HttpServer::Start({.setting = "--http", .address = address},
+                          ServePages({.ready = [&served] { return served.health_.ready(); },
+                                      .metrics = [&served] { return served.metrics_.Text(); },
+                                      .any_host = !IsLoopback(address.host)})));
   }
   PM_RETURN_IF_ERROR(daemon->ListenHttp(options));
   daemon->Audit("start");
@@ -325,15 +330,16 @@ absl::Status DaemonServer::ListenHttp(const DaemonOptions& options) {
   }
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
+  // Keys must not travel in the clear but to this machine or from a proxy.
   PM_ASSIGN_OR_RETURN(
       gateway_,
-      Gateway::Start({.address = *ParseIpPort("--http-listen", options.http_listen),
-                      .allowed_origins = absl::StrSplit(options.allowed_origins,
-                                                        absl::ByAnyChar(", "), absl::SkipEmpty()),
-                      .trusted_proxies =
-                          ParseIpAddresses("--trusted-proxies", options.trusted_proxies).value(),
-                      .max_message_bytes = options.limits.max_message_bytes},
-                     gateway_server_->InProcessChannel(arguments)));
+      HttpServer::Start(
+          {.setting = "--http-listen",
+           .address = *ParseIpPort("--http-listen", options.http_listen),
+           .peers = ParseIpAddresses("--trusted-proxies", options.trusted_proxies).value()},
+          ServeRpcs(
+              absl::StrSplit(options.allowed_origins, absl::ByAnyChar(", "), absl::SkipEmpty()),
+              options.limits.max_message_bytes, gateway_server_->InProcessChannel(arguments))));
   return absl::OkStatus();
 }
 

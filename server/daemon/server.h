@@ -18,9 +18,8 @@
 #include "server/access/audit_log.h"
 #include "server/access/key_ring.h"
 #include "server/config/options.h"
-#include "server/connect/gateway.h"
+#include "server/connect/http_server.h"
 #include "server/daemon/certificate.h"
-#include "server/daemon/http.h"
 #include "server/daemon/reloadable_tls.h"
 #include "server/engine/catalog.h"
 #include "server/engine/maintenance.h"
@@ -105,7 +104,7 @@ class DaemonServer {
   Maintenance maintenance_;  // reports to the members above
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<grpc::Server> gateway_server_;  // has no port; null: off
-  std::unique_ptr<Gateway> gateway_;              // before it; null: off
+  std::unique_ptr<HttpServer> gateway_;           // before it; null: off
   std::unique_ptr<HttpServer> http_;              // null: off
 };
 

@@ -48,12 +48,10 @@ asio::ip::tcp::endpoint StartGateway() {
   grpc::ServerBuilder builder;
   builder.RegisterCallbackGenericService(&echo);
   static grpc::Server* const server = builder.BuildAndStart().release();
-  static Gateway* const gateway = Gateway::Start({.address = {"127.0.0.1", 0},
-                                                  .allowed_origins = {"https://a.example"},
-                                                  .trusted_proxies = {},
-                                                  .max_message_bytes = 1 << 20},
-                                                 server->InProcessChannel({}))
-                                      ->release();
+  static HttpServer* const gateway =
+      HttpServer::Start({.address = {"127.0.0.1", 0}},
+                        ServeRpcs({"https://a.example"}, 1 << 20, server->InProcessChannel({})))
+          ->release();
   const std::string address = gateway->address();
   return {asio::ip::address_v4::loopback(),
           static_cast<uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)))};

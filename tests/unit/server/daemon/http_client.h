@@ -52,9 +52,10 @@ class HttpConnection {
 };
 
 inline std::string Http(const std::string& address, const std::string& method,
-                        const std::string& path) {
+                        const std::string& path, const std::string& host = "localhost") {
   const HttpConnection connection(address);
-  EXPECT_TRUE(connection.Send(absl::StrCat(method, " ", path, " HTTP/1.1\r\nHost: x\r\n\r\n")));
+  EXPECT_TRUE(connection.Send(absl::StrCat(method, " ", path, " HTTP/1.1\r\nHost: ", host,
+                                           "\r\nConnection: close\r\n\r\n")));
   return connection.Receive();
 }
 

@@ -1,4 +1,4 @@
-#include "server/connect/gateway.h"
+#include "server/connect/http_server.h"
 
 #include <chrono>
 #include <future>
@@ -7,30 +7,26 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/connect/connection.h"
-#include "server/connect/exchange.h"
 
 namespace privatemail::server {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-class Gateway::Listener {
+class HttpServer::Listener {
  public:
-  Listener(Options options, std::shared_ptr<grpc::Channel> channel)
-      : shared_{.options = std::move(options), .stub = grpc::GenericStub(std::move(channel))} {
-    connections_.serve = [this](std::shared_ptr<Connection> connection) {
-      std::make_shared<Exchange>(std::move(connection), &shared_)->Start();
-    };
+  Listener(Options options, Serve serve) : options_(std::move(options)) {
+    connections_.serve = std::move(serve);
   }
 
   ~Listener() {
     StopAccepting();
-    asio::post(shared_.io, [this] { intervals_left_ = 10; });
+    asio::post(io_, [this] { intervals_left_ = 10; });
     if (thread_.joinable()) thread_.join();
   }
 
   absl::Status Listen() {
-    const HostPort& address = shared_.options.address;
+    const HostPort& address = options_.address;
     error_code error;
     const asio::ip::tcp::endpoint endpoint(asio::ip::make_address(address.host, error),
                                            static_cast<uint16_t>(address.port));
@@ -40,19 +36,20 @@ class Gateway::Listener {
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
     if (error) {
       return absl::FailedPreconditionError(absl::StrCat("cannot listen on ", address.ToString(),
-                                                        " for --http-listen: ", error.message()));
+                                                        " for ", options_.setting, ": ",
+                                                        error.message()));
     }
     address_ = HostPort{address.host, acceptor_.local_endpoint().port()}.ToString();
     Accept();
     Watch();
-    std::packaged_task<void()> serve([this] { shared_.io.run(); });
+    std::packaged_task<void()> serve([this] { io_.run(); });
     served_ = serve.get_future();
     thread_ = std::thread(std::move(serve));
     return absl::OkStatus();
   }
 
   void StopAccepting() {
-    asio::post(shared_.io, [this] {
+    asio::post(io_, [this] {
       connections_.accepting = false;
       error_code ignored;
       acceptor_.close(ignored);
@@ -93,15 +90,15 @@ class Gateway::Listener {
     });
   }
 
-  // Keys must not travel in the clear but to this machine or from a proxy.
   bool MayConnect(const asio::ip::tcp::socket& socket) const {
+    if (!options_.peers) return true;
     error_code error;
     const asio::ip::address from = WithoutMapping(socket.remote_endpoint(error).address());
     if (error) return false;
     const auto bytes = [](const auto& array) { return std::string(array.begin(), array.end()); };
     return from.is_loopback() ||
-           shared_.options.trusted_proxies.contains(from.is_v4() ? bytes(from.to_v4().to_bytes())
-                                                                 : bytes(from.to_v6().to_bytes()));
+           options_.peers->contains(from.is_v4() ? bytes(from.to_v4().to_bytes())
+                                                 : bytes(from.to_v6().to_bytes()));
   }
 
   void Welcome(asio::ip::tcp::socket socket) {
@@ -113,28 +110,28 @@ class Gateway::Listener {
     std::make_shared<Connection>(std::move(socket), &connections_)->AwaitRequest();
   }
 
+  const Options options_;
+  asio::io_context io_{1};
   Connections connections_;
-  SharedByExchanges shared_;
-  asio::ip::tcp::acceptor acceptor_{shared_.io};
-  asio::steady_timer retry_{shared_.io};
-  asio::steady_timer watch_{shared_.io};
+  asio::ip::tcp::acceptor acceptor_{io_};
+  asio::steady_timer retry_{io_};
+  asio::steady_timer watch_{io_};
   std::optional<int> intervals_left_;  // until all connections are cut
   std::string address_;
   std::future<void> served_;
   std::thread thread_;
 };
 
-Gateway::Gateway(std::unique_ptr<Listener> listener) : listener_(std::move(listener)) {}
-Gateway::~Gateway() = default;
+HttpServer::HttpServer(std::unique_ptr<Listener> listener) : listener_(std::move(listener)) {}
+HttpServer::~HttpServer() = default;
 
-absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(Options options,
-                                                        std::shared_ptr<grpc::Channel> channel) {
-  auto listener = std::make_unique<Listener>(std::move(options), std::move(channel));
+absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(Options options, Serve serve) {
+  auto listener = std::make_unique<Listener>(std::move(options), std::move(serve));
   if (const absl::Status listening = listener->Listen(); !listening.ok()) return listening;
-  return std::unique_ptr<Gateway>(new Gateway(std::move(listener)));
+  return std::unique_ptr<HttpServer>(new HttpServer(std::move(listener)));
 }
 
-std::string Gateway::address() const { return listener_->address(); }
-void Gateway::Drain(absl::Time deadline) { listener_->Drain(deadline); }
+std::string HttpServer::address() const { return listener_->address(); }
+void HttpServer::Drain(absl::Time deadline) { listener_->Drain(deadline); }
 
 }  // namespace privatemail::server
