@@ -57,7 +57,7 @@ class AuditLog {
   // event: "start", "reload" or "stop". Statuses of Write.
   absl::Status Record(absl::string_view event);
 
-  // A summary of lines that LogLineQuota dropped. Statuses of Write.
+  // A summary of calls without a valid key that have no lines. Statuses of Write.
   //   {"time":"2026-01-31T12:00:01.123Z","event":"left out","calls":9384}
   absl::Status RecordLeftOut(uint64_t calls);
 

@@ -65,21 +65,6 @@ void ByteQuota::Reservation::ReduceTo(int64_t bytes) {
   taken_ -= released;
 }
 
-LogLineQuota::Verdict LogLineQuota::Take(bool has_key, Clock::time_point now) {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  if (now - second_ >= std::chrono::seconds(1)) {
-    second_ = now;
-    written_ = 0;
-  }
-  if (!has_key && written_ == kLinesPerSecond) {
-    ++left_out_;
-    return {.write = false};
-  }
-  if (!has_key) ++written_;
-  // Reported with the first line of a second or of a caller with a key, not with every line.
-  return {.write = true, .left_out = written_ <= 1 ? std::exchange(left_out_, 0) : 0};
-}
-
 double RateLimiter::Bucket::TokensAt(Clock::time_point now) const {
   const double passed = std::max(0.0, std::chrono::duration<double>(now - filled_at).count());
   return std::min(capacity, tokens + passed * rate);

@@ -110,26 +110,6 @@ class ByteQuota {
   KeyShares taken_;
 };
 
-// A quota of audit log lines for callers without a valid key. Without it they could make the log
-// rotate until the lines of others are gone. Callers with a key have no quota. Thread-safe.
-class LogLineQuota {
- public:
-  using Clock = std::chrono::steady_clock;
-  static constexpr uint64_t kLinesPerSecond = 100;
-
-  struct Verdict {
-    bool write = true;
-    uint64_t left_out = 0;  // lines dropped since the last report
-  };
-  Verdict Take(bool has_key, Clock::time_point now);
-
- private:
-  std::mutex mutex_;
-  Clock::time_point second_;  // start of the current second
-  uint64_t written_ = 0;      // in the current second
-  uint64_t left_out_ = 0;
-};
-
 // One token bucket for each key that has a rate: filled at requests_per_second, with the capacity
 // max(1, 2 requests_per_second). A call takes one token, and one more for each query but its first.
 // Thread-safe.

@@ -49,6 +49,21 @@ const std::shared_ptr<const AccessKey>& AnyoneKey() {
   return anyone;
 }
 
+// In place of the id of callers without a valid key.
+constexpr char kStrangers[] = "-";
+
+// The rate of their lines in the logs, each with one about lines that were left out. Without it
+// they could make the logs rotate until the lines of others are gone.
+const AccessKey& LinesOfStrangers() {
+  static const AccessKey key = [] {
+    AccessKey strangers;
+    strangers.id = kStrangers;
+    strangers.grant.requests_per_second = 50;
+    return strangers;
+  }();
+  return key;
+}
+
 // Shares ownership of the bytes instead of copying them.
 grpc::ByteBuffer ToByteBuffer(std::shared_ptr<const std::string> bytes) {
   using Owner = std::shared_ptr<const std::string>;
@@ -360,7 +375,6 @@ void Call::StartReading() {
   };
   // Probes wait for nobody, so that a busy server still answers them.
   if (IsOpen()) return start();
-  constexpr char kStrangers[] = "-";
   place_.Enter(key_ == nullptr ? kStrangers : key_->id, key_ != nullptr && key_->IsOperator(),
                start);
 }
@@ -463,17 +477,19 @@ void Call::Record(const absl::Status& status) {
   // A probe of the server's health names no collection, changes nothing and comes every few
   // seconds: it is not audited, and logged at debug level.
   const bool probe = IsOpen() && entry.collection.empty();
-  const LogLineQuota::Verdict verdict =
-      shared_->lines.Take(/*has_key=*/key_ != nullptr || probe, LogLineQuota::Clock::now());
-  if (verdict.left_out > 0) {
+  if (key_ == nullptr && !probe &&
+      !shared_->rates.Take(LinesOfStrangers(), RateLimiter::Clock::now()).ok()) {
+    ++shared_->left_out;
+    return;
+  }
+  if (const uint64_t left_out = shared_->left_out.exchange(0); left_out > 0) {
     Log(LogLevel::kWarning,
         "too many calls without a valid key: some are counted, not logged one by one",
-        {{"left_out", absl::StrCat(verdict.left_out)}});
+        {{"left_out", absl::StrCat(left_out)}});
     if (shared_->audit != nullptr) {
-      ReportAuditFailure(*shared_, shared_->audit->RecordLeftOut(verdict.left_out));
+      ReportAuditFailure(*shared_, shared_->audit->RecordLeftOut(left_out));
     }
   }
-  if (!verdict.write) return;
   // Messages of these statuses are hidden from the caller, so the log must hold them.
   const bool is_fault =
       IsOperatorOnlyError(status) || absl::IsInternal(status) || absl::IsDataLoss(status);

@@ -8,6 +8,7 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -64,7 +65,7 @@ struct SharedByCalls {
   RateLimiter rates = {};
   ByteQuota parsed{"memory of the messages of all calls in bytes", "memory / 16"};
   ByteQuota searches{"memory of all searches in bytes", "memory / 8"};
-  LogLineQuota lines = {};
+  std::atomic<uint64_t> left_out = 0;  // calls without lines in the logs since the last report
   IdleCalls idle = {};
   ThreadPool thread_pool = {};  // last: its jobs use the members above
 };

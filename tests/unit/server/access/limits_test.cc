@@ -68,24 +68,6 @@ TEST(ByteQuota, HoldsUnderConcurrency) {
   EXPECT_THAT(ByteQuota::Reservation(&quota).Take(20'000, 20'000), IsOk());
 }
 
-TEST(LogLineQuota, DropsLinesWithoutKeyBeyondRateAndReportsOnce) {
-  LogLineQuota quota;
-  const LogLineQuota::Clock::time_point start = LogLineQuota::Clock::now();
-  uint64_t written = 0;
-  for (int i = 0; i < 1000; ++i) {
-    const LogLineQuota::Verdict verdict = quota.Take(/*has_key=*/false, start);
-    written += verdict.write ? 1 : 0;
-    EXPECT_EQ(verdict.left_out, 0u);
-  }
-  EXPECT_EQ(written, LogLineQuota::kLinesPerSecond);
-  const LogLineQuota::Clock::time_point later = start + std::chrono::seconds(1);
-  const LogLineQuota::Verdict next = quota.Take(/*has_key=*/false, later);
-  EXPECT_TRUE(next.write);
-  EXPECT_EQ(next.left_out, 1000 - LogLineQuota::kLinesPerSecond);
-  EXPECT_EQ(quota.Take(/*has_key=*/false, later).left_out, 0u);
-  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(quota.Take(/*has_key=*/true, later).write);
-}
-
 AccessKey KeyOf(const std::string& id, double rate) {
   AccessKey key;
   key.id = id;

@@ -107,6 +107,29 @@ TEST_F(KeyCallsTest, RefusedCallsAndSubjectsAreAudited) {
                   absl::StrCat("RevokeKey ", victim_, " OK")));
 }
 
+// They could make the log rotate until the lines of others are gone.
+TEST_F(KeyCallsTest, ManyCallsWithoutKeyAreCountedNotAuditedOneByOne) {
+  const auto stub = v1::CollectionsService::NewStub(ChannelWith("none"));
+  uint64_t calls = 0;
+  const auto left_out = [this] {
+    const std::string log = Contents(folder_ / "data/audit.jsonl");
+    const size_t at = log.find(R"("calls":)");
+    return at == std::string::npos ? 0 : std::stoull(log.substr(at + 8));
+  };
+  ASSERT_TRUE(WaitUntil([&] {
+    for (int i = 0; i < 100; ++i, ++calls) {
+      grpc::ClientContext context;
+      v1::ListCollectionsResponse response;
+      EXPECT_FALSE(stub->ListCollections(&context, {}, &response).ok());
+    }
+    return left_out() > 0;
+  }));
+  EXPECT_THAT(Try("GetCollection", "fish", admin_), IsOk());
+  const std::vector<nlohmann::json> audited = CallsIn(folder_ / "data/audit.jsonl");
+  EXPECT_LE(audited.size() + left_out(), calls + 10);
+  EXPECT_EQ(audited.back()["code"], "OK") << "with a key";
+}
+
 TEST_F(KeyCallsTest, ConcurrencyPerKeyIsLimited) {
   const v1::CreateKeyResponse greedy = MakeKey(kWriteScope, {});
   std::vector<std::unique_ptr<Upload>> uploads;
