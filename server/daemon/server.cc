@@ -20,6 +20,7 @@
 #include "server/connect/pages.h"
 #include "server/services/log.h"
 #include "server/services/services.h"
+#include "server/store/directory_lock.h"
 #include "server/store/postgres/postgres_store.h"
 #include "server/store/sqlite/sqlite_store.h"
 
@@ -108,12 +109,11 @@ Shard ShardOf(const DaemonOptions& options) {
 
 // Sets *lock, the lock of the data directory, unless the store holds it.
 absl::StatusOr<std::unique_ptr<Store>> OpenStore(const DaemonOptions& options,
-                                                 std::optional<DirectoryLock>* lock) {
+                                                 std::optional<Descriptor>* lock) {
   if (options.postgres_file.empty()) return SqliteStore::Open(options.data_directory);
   PM_ASSIGN_OR_RETURN(const std::string conninfo,
                       ReadFile("--postgres-file", options.postgres_file));
-  PM_ASSIGN_OR_RETURN(DirectoryLock acquired, DirectoryLock::Acquire(options.data_directory));
-  lock->emplace(std::move(acquired));
+  PM_ASSIGN_OR_RETURN(*lock, LockDirectory(options.data_directory));
   return PostgresStore::Open(conninfo, {}, ShardOf(options));
 }
 

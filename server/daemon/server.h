@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "common/base/descriptor.h"
 #include "common/rpc/host_port.h"
 #include "server/access/admission.h"
 #include "server/access/audit_log.h"
@@ -28,7 +29,6 @@
 #include "server/services/health_service.h"
 #include "server/services/metrics.h"
 #include "server/services/shards.h"
-#include "server/store/directory_lock.h"
 
 namespace privatemail::server {
 
@@ -78,7 +78,7 @@ class DaemonServer {
   // Resources that are opened before the server is constructed.
   struct Parts {
     HostPort address;
-    std::optional<DirectoryLock> lock;   // of the data directory, unless the store holds it
+    std::optional<Descriptor> lock;      // of the data directory, unless the store holds it
     std::unique_ptr<ReloadableTls> tls;  // null: TLS is off
     std::unique_ptr<Catalog> catalog;
     std::unique_ptr<KeyRing> keys;    // null: keys are off

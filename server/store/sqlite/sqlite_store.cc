@@ -20,6 +20,7 @@
 #include "common/base/status_macros.h"
 #include "common/sqlite/wal_mark.h"
 #include "server/store/decode.h"
+#include "server/store/directory_lock.h"
 
 namespace privatemail::server {
 namespace {
@@ -162,8 +163,6 @@ absl::StatusOr<std::unique_ptr<Database>> OpenForReading(const std::string& path
 
 constexpr int kRowsAtOnce = 1000;
 
-// std::mutex is not fair: without a pause this thread would mostly get it again.
-
 constexpr LargeTable kTables[] = {kItems, kDeletions, kEmbeddedItems, kCellParts};
 
 class CurrentRow final : public SqlRow {
@@ -263,7 +262,7 @@ class SqliteSession final : public SqlSession {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string& directory) {
-  PM_ASSIGN_OR_RETURN(DirectoryLock lock, DirectoryLock::Acquire(directory));
+  PM_ASSIGN_OR_RETURN(Descriptor lock, LockDirectory(directory));
   const std::string path = absl::StrCat(directory, "/privatemail.sqlite");
   struct stat file = {};
   const bool exists = ::lstat(path.c_str(), &file) == 0;
@@ -296,7 +295,7 @@ absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string
   return store;
 }
 
-SqliteStore::SqliteStore(DirectoryLock lock, std::unique_ptr<Database> database)
+SqliteStore::SqliteStore(Descriptor lock, std::unique_ptr<Database> database)
     : lock_(std::move(lock)), path_(database->path()), database_(std::move(database)) {}
 
 // After a failure the next start recovers from the log.

@@ -11,8 +11,8 @@
 #include <string>
 #include <utility>
 
+#include "common/base/descriptor.h"
 #include "common/sqlite/sqlite.h"
-#include "server/store/directory_lock.h"
 #include "server/store/sql_store.h"
 
 namespace privatemail::server {
@@ -71,7 +71,7 @@ class SqliteStore final : public SqlStore {
   absl::Status Damaged(absl::string_view what) const override;
 
  private:
-  SqliteStore(DirectoryLock lock, std::unique_ptr<sqlite::Database> database);
+  SqliteStore(Descriptor lock, std::unique_ptr<sqlite::Database> database);
 
   void SetWritable(const absl::Status& writable);
   absl::StatusOr<uint64_t> DeleteOnce(absl::string_view uuid);
@@ -92,7 +92,7 @@ class SqliteStore final : public SqlStore {
   // with either.
   absl::Status FindOrphanRows();
 
-  DirectoryLock lock_;  // outlives the connection
+  const Descriptor lock_;  // of the directory; outlives the connection
   const std::string path_;
   std::mutex mutex_;  // guards the following
   std::unique_ptr<sqlite::Database> database_;

@@ -1,5 +1,4 @@
 #include <grpcpp/grpcpp.h>
-#include <unistd.h>
 
 #include "absl/strings/str_cat.h"
 #include "tests/unit/server/services/all_rpcs.h"
@@ -22,9 +21,8 @@ TEST(Daemon, DirectoryOfDaemonWithOtherStoreReturnsFailedPrecondition) {
   DaemonOptions options = Options(directory / "data");
   options.postgres_file = directory.Write("conninfo", "host=/nowhere dbname=none\n");
   EXPECT_THAT(DaemonServer::Start(options),
-              FailsWith(kFailedPrecondition,
-                        absl::StrCat("data directory ", directory / "data",
-                                     " is locked by another daemon (pid ", ::getpid(), ")")));
+              FailsWith(kFailedPrecondition, absl::StrCat("data directory ", directory / "data",
+                                                          " is locked by another daemon")));
 }
 
 TEST(Daemon, UnknownMethodIsUnimplemented) {
