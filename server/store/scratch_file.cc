@@ -17,23 +17,18 @@ namespace {
 
 bool IsFull(int error) { return error == ENOSPC || error == EFBIG || error == EDQUOT; }
 
-// Unnamed, so that a killed process leaves nothing behind.
-int OpenNameless(const std::string& directory) {
-  const int file = ::open(directory.c_str(), O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
-  // File systems without O_TMPFILE return EOPNOTSUPP; old kernels open the directory (EISDIR).
-  if (file >= 0 || (errno != EOPNOTSUPP && errno != EISDIR)) return file;
-  std::string path = absl::StrCat(directory, "/scratch-XXXXXX");
-  const int named = ::mkostemp(path.data(), O_CLOEXEC);
-  if (named >= 0) ::unlink(path.c_str());
-  return named;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ScratchFile>> ScratchFile::Create(const std::string& directory,
                                                                  absl::string_view holds) {
-  const int file = OpenNameless(directory);
-  if (file >= 0) return std::unique_ptr<ScratchFile>(new ScratchFile(file, holds));
+  // Unlinked at once, so that a killed process leaves nothing behind. Not O_TMPFILE, which some
+  // file systems lack.
+  std::string path = absl::StrCat(directory, "/scratch-XXXXXX");
+  const int file = ::mkostemp(path.data(), O_CLOEXEC);
+  if (file >= 0) {
+    ::unlink(path.c_str());
+    return std::unique_ptr<ScratchFile>(new ScratchFile(file, holds));
+  }
   const int error = errno;
   const std::string message = absl::StrCat("cannot create a file for ", holds, " in ", directory,
                                            ": ", std::strerror(error));

@@ -14,8 +14,8 @@
 
 namespace privatemail::server {
 
-// A file of mode 0600 without a name, deleted with this object or the process. (On file systems
-// without O_TMPFILE it has a name for a moment.) Bytes are written first and read afterwards.
+// A file of mode 0600 without a name but for a moment, deleted with this object or the process.
+// Bytes are written first and read afterwards.
 // Reading is thread-safe; writing is not.
 class ScratchFile {
  public:
