@@ -205,9 +205,15 @@ absl::StatusOr<CollectionView> Catalog::Create(NewCollection collection,
   PM_RETURN_IF_ERROR(CheckNewName(collection.name));  // before the training, which takes long
   PM_ASSIGN_OR_RETURN(StoredCollection stored, PrepareCollection(std::move(collection), cancelled));
   PM_RETURN_IF_ERROR(CheckMemory("this one", MemoryOf(stored.parameters)));
-  const std::lock_guard<std::mutex> administration(administration_mutex_);
   PM_RETURN_IF_ERROR(CheckNotCancelled(cancelled));
+  // Without the lock: if another daemon restores a collection of this name, the store waits for it.
   PM_RETURN_IF_ERROR(store_->Create(stored));
+  const std::lock_guard<std::mutex> administration(administration_mutex_);
+  absl::StatusOr<CollectionView> adopted = Find(stored.name);  // by a Refresh since
+  if (adopted.ok() &&
+      adopted->published->parameters.collection_uuid == stored.parameters.collection_uuid) {
+    return adopted;
+  }
   return Add(std::move(stored))->view();
 }
 

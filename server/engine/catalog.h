@@ -246,7 +246,7 @@ class Catalog {
   const Warn warn_;
   std::vector<std::string> problems_;  // unchanged after Open
   std::mutex refresh_mutex_;           // serializes Refresh; locked before administration_mutex_
-  std::mutex administration_mutex_;    // serializes Create, Delete and AdoptCollections
+  std::mutex administration_mutex_;    // serializes Delete, AdoptCollections and the end of Create
   mutable std::mutex mutex_;           // guards the following; locked before those of collections
   std::map<std::string, CollectionPtr, std::less<>> collections_;
   CatalogOptions options_;

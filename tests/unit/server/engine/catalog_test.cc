@@ -1,5 +1,7 @@
+#include <chrono>
 #include <cmath>
 #include <functional>
+#include <future>
 
 #include "absl/strings/str_cat.h"
 #include "tests/testing/wait_until.h"
@@ -34,6 +36,21 @@ TEST_F(CatalogTest, InvalidCollectionIsNotCreated) {
   EXPECT_THAT(catalog_->List(), SizeIs(0));
   EXPECT_THAT(catalog_->Create(Fruit()), IsOk());
   EXPECT_THAT(catalog_->Create(Fruit()), FailsWith(kAlreadyExists, "fruit"));
+}
+
+TEST_F(CatalogTest, CreationThatWaitsInTheStoreBlocksNoDeletion) {
+  CreateFruit(1);
+  bool is_deleted = false;
+  std::future<bool> deletion;
+  const StoreHooks hooks{.create = [&] {
+    deletion = std::async([&] { return catalog_->Delete("fruit").ok(); });
+    is_deleted = deletion.wait_for(std::chrono::minutes(1)) == std::future_status::ready;
+  }};
+  ReopenWith(&hooks);
+  NewCollection other = Fruit();
+  other.name = "other";
+  EXPECT_THAT(catalog_->Create(other), IsOk());
+  EXPECT_TRUE(is_deleted && deletion.get());
 }
 
 TEST_F(CatalogTest, MalformedItemsAreRejectedAlone) {

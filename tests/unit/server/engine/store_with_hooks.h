@@ -20,6 +20,7 @@ using namespace server;  // NOLINT: every test of the server
 // instead of the result.
 struct StoreHooks {
   // Before.
+  std::function<void()> create = [] {};
   std::function<absl::Status(const PublicParameters&)> read_embedding =
       [](const PublicParameters&) { return absl::OkStatus(); };  // LoadEmbedding
   std::function<absl::Status(uint64_t)> read_changes = [](uint64_t) { return absl::OkStatus(); };
@@ -56,7 +57,10 @@ class StoreWithHooks final : public Store {
   absl::StatusOr<std::vector<CollectionState>> ListStates() override {
     return store_->ListStates();
   }
-  absl::Status Create(const StoredCollection& c) override { return store_->Create(c); }
+  absl::Status Create(const StoredCollection& c) override {
+    hooks_->create();
+    return store_->Create(c);
+  }
   absl::Status ImportParts(const StoredCollection& c, GallerySource source) override {
     return store_->Import(c, source);
   }
