@@ -18,6 +18,7 @@
 #include "client/schemes/encrypted/encrypted_client.h"
 #include "client/schemes/published_collection.h"
 #include "client/search/batch.h"
+#include "client/search/charge_text.h"
 #include "client/search/result_json.h"
 #include "common/base/field_error.h"
 #include "common/base/files.h"
@@ -237,13 +238,9 @@ Page::Answer Page::Open(const std::string& name) {
     }
   }
   if (offers(Scheme::kJoint)) {
-    const auto slots = static_cast<int64_t>(parameters.slot_labels.size());
-    const int64_t values = sizeof(float) * parameters.settings.embedding_dim;
-    constexpr int64_t kMatchBytes = 44;  // an id of 24 bytes, label, distance and their tags
     ways["joint"] = {{"epsilon", kPageEpsilon},
                      {"delta", kPageDelta},
-                     {"bytes", (slots + parameters.anchor_count) * values +
-                                   slots * SearchRequest().k * kMatchBytes}};
+                     {"bytes", JointBytes(parameters, SearchRequest().k)}};
   }
   nlohmann::json json = ToJson(opened->proto);
   json["ways"] = std::move(ways);

@@ -29,6 +29,7 @@
 #include "common/embedding/offered_schemes.h"
 #include "common/features/vector_file.h"
 #include "common/items/payload_filter.h"
+#include "common/wire/proto_conversions.h"
 #include "privatemail/search.h"
 
 namespace privatemail::client::cli {
@@ -104,11 +105,19 @@ absl::Status CheckBeforeQuestion(const SearchClient& client, const SearchRequest
   return absl::OkStatus();
 }
 
+// The collection, with its quality if a question may name it.
+absl::StatusOr<v1::GetCollectionResponse> FetchCollection(const SearchClient& client,
+                                                          const SearchRequest& request) {
+  PM_ASSIGN_OR_RETURN(const AdminClient server, client.Admin());
+  return server.GetCollection(request.collection, {.quality = request.epsilon > kAskedEpsilon});
+}
+
 // Before anything is charged. On a terminal the user decides, unless --yes was given.
 absl::Status ConfirmCharge(const QueryFlags& flags, const SearchClient& client,
                            const SearchRequest& request, Scheme scheme,
-                           const PublicParameters& parameters) {
-  const std::string charge = ChargeText(request, scheme, parameters);
+                           const PublicParameters& parameters,
+                           const v1::GetCollectionResponse& published) {
+  const std::string charge = ChargeText(request, scheme, parameters, published);
   if (charge.empty() || flags.yes) return absl::OkStatus();
   // Features of pictures have the columns of the collection's model. When a refusal ends the
   // connection would tell how long they took.
@@ -135,7 +144,8 @@ absl::Status Query(Context& context, const QueryFlags& flags) {
     PM_ASSIGN_OR_RETURN(report_file, PrivateFile::Create("--report", flags.report_file));
   }
   PM_ASSIGN_OR_RETURN(std::unique_ptr<SearchClient> client, SearchClient::Connect(context));
-  PM_ASSIGN_OR_RETURN(const PublicParameters parameters, client->Describe(request.collection));
+  PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse published, FetchCollection(*client, request));
+  PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(published.parameters()));
   const auto arrived = std::chrono::steady_clock::now();
   const Scheme scheme = request.scheme.value_or(DefaultScheme(OfferedSchemes(parameters)));
   PM_RETURN_IF_ERROR(CheckRowsChosen(flags, scheme));
@@ -160,7 +170,7 @@ absl::Status Query(Context& context, const QueryFlags& flags) {
     extractor.collection = parameters.extractor;
     PM_ASSIGN_OR_RETURN(gallery, LocalGallery::Create(flags.compare_images, extractor));
   }
-  PM_RETURN_IF_ERROR(ConfirmCharge(flags, *client, request, scheme, parameters));
+  PM_RETURN_IF_ERROR(ConfirmCharge(flags, *client, request, scheme, parameters, published));
   WaitForDeparture(flags.targets, arrived);
   ProgressBar bar("queries sent");
   const auto warn = [&](const std::string& text) {

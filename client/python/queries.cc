@@ -22,6 +22,7 @@
 #include "common/base/field_error.h"
 #include "common/embedding/offered_schemes.h"
 #include "common/embedding/setting_names.h"
+#include "common/wire/proto_conversions.h"
 #include "privatemail/search.h"
 
 // Private searches. Targets are copied before they are checked: another thread could change the
@@ -131,9 +132,11 @@ std::string DescribeCharge(const Session& session, const std::string& collection
       ToRequest(collection, Rows(std::vector<py::ssize_t>{0, 0}), std::nullopt, given);
   return Interruptible([&] {
     if (!(request.epsilon > kAskedEpsilon)) return std::string();
-    const PublicParameters parameters = Check(session.client().Describe(collection));
+    const v1::GetCollectionResponse published =
+        Check(session.admin().GetCollection(collection, {.quality = true}));
+    const PublicParameters parameters = Check(FromProto(published.parameters()));
     return ChargeText(request, request.scheme.value_or(DefaultScheme(OfferedSchemes(parameters))),
-                      parameters);
+                      parameters, published);
   });
 }
 
