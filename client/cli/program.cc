@@ -30,11 +30,15 @@ namespace {
 // Flags override the environment.
 void ApplyEnvironment(ConnectionOptions& connection) {
   if (connection.insecure) return;
-  const char* trust = std::getenv("PRIVATEMAIL_TRUST");
-  const bool chosen = !connection.ca_file.empty() || !connection.trust_fingerprint.empty();
-  if (trust != nullptr && !chosen) connection.trust_fingerprint = trust;
-  const char* key = std::getenv("PRIVATEMAIL_KEY_FILE");
-  if (key != nullptr && connection.key_file.empty()) connection.key_file = key;
+  const auto variable = [](const char* name) -> std::string {
+    const char* const value = std::getenv(name);
+    return value == nullptr ? "" : value;
+  };
+  if (connection.ca_file.empty() && connection.trust_fingerprint.empty()) {
+    connection.trust_fingerprint = variable("PRIVATEMAIL_TRUST");
+    if (connection.trust_fingerprint.empty()) connection.ca_file = variable("PRIVATEMAIL_CA");
+  }
+  if (connection.key_file.empty()) connection.key_file = variable("PRIVATEMAIL_KEY_FILE");
 }
 
 // Options that stand before or after any subcommand.
@@ -46,7 +50,8 @@ void AddSharedOptions(CLI::App& app, Context& context, double& deadline_seconds)
          "all addresses of the name")
       ->capture_default_str()
       ->envname("PRIVATEMAIL_SERVER");
-  app.add_option("--ca", connection.ca_file, "PEM file of authorities to trust");
+  app.add_option("--ca", connection.ca_file,
+                 "PEM file of authorities to trust; $PRIVATEMAIL_CA as --trust");
   app.add_option(
       "--trust", connection.trust_fingerprint,
       "SHA-256 fingerprint of the only server certificate to trust; $PRIVATEMAIL_TRUST unless "

@@ -42,6 +42,8 @@ class Connections(unittest.TestCase):
                 pm.connect().collections()
             client = pm.connect(ca_file=server.ca_file)  # wins
             self.assertEqual((len(client.collections()), client.state), (1, environment["PRIVATEMAIL_STATE"]))
+            with mock.patch.dict(os.environ, {"PRIVATEMAIL_TRUST": "", "PRIVATEMAIL_CA": server.ca_file}):
+                self.assertEqual(len(pm.connect().collections()), 1)
             with self.assertRaises(pm.Unauthenticated):  # the key is for the server of the environment
                 pm.connect(server.address.replace("127.0.0.1", "localhost"), ca_file=server.ca_file).collections()
             self.assertEqual(repr(client), f"Client({server.address!r}, state={client.state!r})")

@@ -43,7 +43,7 @@ def connect(server: str = "", *, trust: str = "", ca_file: Path = "", key_file: 
     insecure: no TLS. deadline: seconds of a call. max_memory: bytes that answers may take. state: folder of the ledger;
     by default the command line's, so that there is one budget.
     What is not given is taken from the environment: PRIVATEMAIL_SERVER, PRIVATEMAIL_STATE and, for that server alone,
-    PRIVATEMAIL_TRUST (unless ca_file or insecure is given) and PRIVATEMAIL_KEY_FILE (unless insecure).
+    PRIVATEMAIL_TRUST, else PRIVATEMAIL_CA (unless ca_file or insecure is given) and PRIVATEMAIL_KEY_FILE (unless insecure).
     """
     deadline, max_memory = _arrays.number("deadline", deadline), _arrays.integer("max_memory", max_memory)
     server, trust = _arrays.text("server", server), _arrays.text("trust", trust)
@@ -58,6 +58,7 @@ def connect(server: str = "", *, trust: str = "", ca_file: Path = "", key_file: 
                               "but is in neither")
     if not insecure and server == usual:  # another server must not get this one's key
         trust = trust or ("" if ca_file else os.environ.get("PRIVATEMAIL_TRUST", ""))
+        ca_file = ca_file or ("" if trust else os.environ.get("PRIVATEMAIL_CA", ""))
         key_file = key_file or os.environ.get("PRIVATEMAIL_KEY_FILE", "")
     given = {"--server": server, "--ca": ca_file, "--trust": trust, "--cert": certificate,
              "--cert-key": certificate_key,

@@ -55,7 +55,7 @@ def page(collection: Collection, *, pictures: Path = "", model: Path = "", progr
         command += [flag, str(value)] if value else []
     # A connection is what its arguments say.
     environment = {name: value for name, value in os.environ.items()
-                   if name not in ("PRIVATEMAIL_TRUST", "PRIVATEMAIL_KEY_FILE")}
+                   if name not in ("PRIVATEMAIL_TRUST", "PRIVATEMAIL_CA", "PRIVATEMAIL_KEY_FILE")}
     try:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True)
     except OSError as error:
