@@ -477,7 +477,8 @@ class CommandLine(unittest.TestCase):
                     "--out", out]
             for message, words in (
                 ("error: --anchors-per-class must .*INVALID_ARGUMENT", ["evaluate", "--anchors-per-class", "100"]),
-                ('--epsilons: must be a number, but is "x"', ["evaluate", "--epsilons", "1,x"]),
+                ('^error: --epsilons: must be a number, but is "x" .INVALID_ARGUMENT', ["evaluate", "--epsilons", "1,x"]),
+                ("^error: unrecognized arguments: --frob .INVALID_ARGUMENT.\n`privatemail tune --help`", ["tune", "--frob"]),
                 ("error: expected one source of data", ["evaluate", "--images", "x"]),
                 ("error: --epsilons is not accepted with --experiments cells",
                  ["evaluate", "--experiments", "cells", "--epsilons", "1"]),

@@ -7,7 +7,7 @@ import re
 import shutil
 import signal
 import sys
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, NoReturn, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -85,8 +85,16 @@ def _default(owner: type, one: _Value) -> str:
     return f" (default {','.join(map(exact, value)) if isinstance(value, tuple) else value})"
 
 
+class _Parser(argparse.ArgumentParser):
+    """Its errors have the form of those of `privatemail`."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"error: {_printable(message.removeprefix('argument '))} (INVALID_ARGUMENT)\n"
+                     f"`{self.prog} --help` says more.\n")
+
+
 def _parser(command: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog=f"privatemail {command}", argument_default=argparse.SUPPRESS, allow_abbrev=False,
         description="What PrivateMail finds on your data, what that costs, and what it leaks. tune: searches for "
         "settings on these data alone; if they are a collection's public anchors, that spends no budget. It tries "
