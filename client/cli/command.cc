@@ -14,6 +14,10 @@ CLI::App* AddCommand(CLI::App& parent, const std::string& name, const std::strin
   return command;
 }
 
+void MarkRare(CLI::App* command, absl::Span<const char* const> flags) {
+  for (const char* flag : flags) command->get_option(flag)->group(kRareOptions);
+}
+
 absl::Status Finish(Context& context, const absl::StatusOr<Result>& result) {
   PM_RETURN_IF_ERROR(result.status());
   Print(*result, context.json, context.verbose);

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "client/cli/output.h"
 #include "privatemail/search.h"
 
@@ -24,7 +25,8 @@ struct Context : SearchOptions {
   int exit_code = 0;  // of a run that succeeds
 };
 
-// The group of options that few need: --help shows them with -v.
+// Moves the flags to the group of options that few need, which --help shows with -v alone.
+void MarkRare(CLI::App* command, absl::Span<const char* const> flags);
 inline constexpr char kRareOptions[] = "Rarely needed";
 
 // Adds a subcommand that also accepts the shared options.

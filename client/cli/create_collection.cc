@@ -170,26 +170,24 @@ absl::StatusOr<Result> Create(const Context& context, CreateOptions options) {
 void AddCreateCollectionCommand(CLI::App& collection, Context& context) {
   const auto [create, options] =
       AddCommand(collection, context, "create",
-                 "Create a collection, with public anchors or without. Its first item fixes the "
-                 "dimension of one without anchors",
+                 "Create a collection; WITHOUT ANCHORS EVERY SEARCHER CAN READ ALL IDS, LABELS AND "
+                 "PAYLOADS, AND COMPUTE ALL VECTORS. Its first item then fixes the dimension",
                  &Create);
   options->flags = create;
   create->add_option("NAME", options->name, "Name of the new collection")->required();
-  AddChoice(create, "--metric", &options->metric, kMetricNames,
-            "By what searchers of the scheme encrypted rank items");
+  AddChoice(create, "--metric", &options->metric, kMetricNames, "By what encrypted ranks items");
   create->add_flag(
       "--with-encrypted", options->with_encrypted,
-      "With anchors: offer the scheme encrypted, too, as a collection without anchors always does. "
-      "EVERY SEARCHER THEN DOWNLOADS ALL IDS, LABELS AND PAYLOADS, AND CAN COMPUTE ALL VECTORS "
-      "from as many queries as they have dimensions");
-  CLI::Option* anchors = create->add_option(
-      "--anchors", options->anchors_file,
-      "Public vectors (.npy .npz .fvecs .csv), which the schemes joint and cells need");
+      "With anchors: offer encrypted, too; EVERY SEARCHER CAN THEN READ ALL ITEMS. Their ids, "
+      "labels and payloads, and all vectors from as many queries as they have dimensions");
+  CLI::Option* anchors =
+      create->add_option("--anchors", options->anchors_file,
+                         "Public vectors (.npy .npz .fvecs .csv), for joint and cells");
   create
-      ->add_option("--anchor-labels", options->labels_file,
-                   "Their labels, numbers or names (.npy .ivecs .csv .txt), which joint needs. "
-                   "Without them give "
-                   "--cells, --with-encrypted or both, for these schemes alone")
+      ->add_option(
+          "--anchor-labels", options->labels_file,
+          "Their labels, numbers or names (.npy .ivecs .csv .txt), for joint. Without them "
+          "give --cells, --with-encrypted or both, for these schemes alone")
       ->needs(anchors);
   create
       ->add_option("--extractor", options->extractor_name,
@@ -216,9 +214,9 @@ void AddCreateCollectionCommand(CLI::App& collection, Context& context) {
       "their class means");
   AddNumbers(
       create, "--cells", &options->cells,
-      "Number of cells to partition the anchors into, for queries with --scheme cells; several "
-      "numbers make several partitions. EVERY SEARCHER CAN THEN DOWNLOAD VECTORS OF THE GALLERY "
-      "with the precision of --cell-code, the items of any cells it requests");
+      "Offer cells, so many of the anchors; EVERY SEARCHER CAN THEN DOWNLOAD VECTORS. Those of the "
+      "items of any cells it requests, with the precision of --cell-code; several numbers make "
+      "several partitions");
   AddChoice(
       create, "--cell-code", &options->cell_code, kCellCodeNames,
       "With --cells: the code of the vectors sent: 2 bytes a dimension (float16); 1 byte a "
@@ -226,12 +224,15 @@ void AddCreateCollectionCommand(CLI::App& collection, Context& context) {
       "trained on at least 624 anchors (pq8 to pq64)");
   create->add_flag(
       "--publish-quality", options->publish_quality,
-      "With --cells: let every searcher read how well queries for cells find the "
-      "gallery's items, which `privatemail plan` needs: means over at least 1,000 items "
+      "With --cells: publish how well they find items, which `privatemail plan` needs. Means over "
+      "at least 1,000 items "
       "of the gallery as queries, to hundredths, measured whenever cells are prepared");
   for (const char* flag : {"--cell-code", "--publish-quality"}) {
     create->get_option(flag)->needs(create->get_option("--cells"));
   }
+  MarkRare(create,
+           {"--extractor", "--features-folder", "--bandwidth", "--dim", "--label-graph", "--kernel",
+            "--start", "--start-stddev", "--alpha", "--steps", "--no-normalise", "--cell-code"});
   create->footer(absl::StrCat(
       "Without anchors only the scheme encrypted is offered. Its searchers learn nothing less than "
       "this: they download all ids, labels and payloads, and can compute all vectors from as many "

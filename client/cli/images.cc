@@ -30,8 +30,8 @@ void ListImages(const char* what, const std::vector<SkippedImage>& images) {
 void AddExtractorOptions(CLI::App* command, ExtractorOptions* options) {
   command->add_option(
       "--model", options->model,
-      "ONNX model for images, a file (with a slash or .onnx) or the name of an "
-      "installed model: mobilenet_v2; built-in descriptor if absent. NAME.toml beside "
+      "ONNX model for images, a file or the name of an installed one: mobilenet_v2. A name with a "
+      "slash or .onnx is a file; built-in descriptor if absent. NAME.toml beside "
       "NAME.onnx or the collection says how it takes images");
 }
 

@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "common/base/suggestion.h"
@@ -203,15 +204,42 @@ std::string ShortHelp(const CLI::App& app) {
                       "\n");
 }
 
-// Without the options that few need.
+std::string FirstSentence(const std::string& text) { return text.substr(0, text.find(". ")); }
+
+// The usage, and the first sentence on each option but those that few need: it fits on a screen.
 class ShortFormatter : public CLI::Formatter {
  public:
-  std::string make_group(std::string group, bool is_positional,
+  std::string make_description(const CLI::App* command) const override {
+    return FirstSentence(command->get_description()) + "\n";
+  }
+  std::string make_positionals(const CLI::App*) const override { return ""; }
+  std::string make_group(std::string group, bool,
                          std::vector<const CLI::Option*> options) const override {
-    if (group == kRareOptions) {
-      return absl::StrCat("\nWith -v --help: ", options.size(), " more options\n");
+    std::string text;
+    for (const CLI::Option* option : options) {
+      if (group == kRareOptions || option->check_lname("help")) continue;
+      text += make_option(option, /*is_positional=*/false);
     }
-    return CLI::Formatter::make_group(group, is_positional, options);
+    return text;
+  }
+  std::string make_groups(const CLI::App* command, CLI::AppFormatMode mode) const override {
+    const std::string text = CLI::Formatter::make_groups(command, mode);
+    return text.substr(0, text.find_last_not_of('\n') + 1) + "\n";  // one for all groups
+  }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string usual = option->get_default_str();
+    return absl::StrCat(option->get_type_name().empty() ? "" : " ", option->get_type_name(),
+                        usual.empty() ? "" : "=", usual);
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return FirstSentence(option->get_description());
+  }
+  std::string make_subcommand(const CLI::App* command) const override {
+    return absl::StrFormat("  %-12s%s\n", command->get_name(),
+                           FirstSentence(command->get_description()));
+  }
+  std::string make_footer(const CLI::App* command) const override {
+    return absl::StrCat("All options and details: privatemail ", PathOf(*command), " --help -v\n");
   }
 };
 

@@ -220,10 +220,8 @@ absl::Status Query(Context& context, const QueryFlags& flags) {
 void AddReleaseOptions(CLI::App* query, QueryFlags* flags) {
   SearchRequest& request = flags->request;
   query->add_option("--epsilon", request.epsilon,
-                    "Spent by each query; required for joint and cells without --plan. Not for "
-                    "encrypted");
-  query->add_option("--delta", request.delta,
-                    "Joint: spent by each query, for the Gaussian mechanisms");
+                    "Joint, cells: privacy budget that each query spends. Required without --plan");
+  query->add_option("--delta", request.delta, "Joint: spent likewise, for the Gaussian mechanisms");
   query->add_option("--mechanism", flags->mechanism,
                     absl::StrCat("Joint, gaussian if absent: ", MechanismNames(),
                                  "; published-... is no proven guarantee"));
@@ -279,8 +277,8 @@ void AddQueryCommand(CLI::App& app, Context& context) {
   request.with_payloads = false;
   query->add_option("NAME", request.collection, "The collection")->required();
   AddChoice(query, "--scheme", &request.scheme, kSchemeNames,
-            "How the target is hidden; by default the first of encrypted, joint and cells that the "
-            "collection offers. encrypted: exact, the server computes on ciphertexts and learns "
+            "By default the first of encrypted, joint and cells that the collection offers. "
+            "encrypted: exact, the server computes on ciphertexts and learns "
             "nothing; without noise or budget. joint: noise on an embedding; finds the class. "
             "cells: a noisy choice of cells, whose items are ranked locally; needs a collection "
             "with cells");
@@ -288,18 +286,20 @@ void AddQueryCommand(CLI::App& app, Context& context) {
   query->add_option("-k", request.k, "Number of matches")->capture_default_str();
   AddReleaseOptions(query, flags);
   AddCellsOptions(query, flags);
-  query->add_flag("--payloads", *request.with_payloads, "Fetch payloads of every slot or item");
+  query->add_flag("--payloads", *request.with_payloads,
+                  "Show payloads. They are fetched of every slot or item");
   query->add_flag("--yes", flags->yes,
                   absl::StrCat("Spend more than epsilon ", kAskedEpsilon, " without a question"));
   query->add_flag(kAcceptMisalignmentFlag, request.accept_misalignment,
                   "Joint: query although public data alone shows that the answer will hardly be of "
                   "the target's class");
-  query->add_option("--filter", request.filter,
-                    absl::StrCat("Only items whose payload matches. Encrypted: applied on this "
-                                 "machine, the server does not see it. Joint: SENT IN CLEAR, the "
-                                 "server learns the filter, and epsilon does not cover it; it must "
-                                 "not depend on the target: ",
-                                 kFilterForm));
+  query->add_option(
+      "--filter", request.filter,
+      absl::StrCat("Only items whose payload matches; joint: SENT IN CLEAR. Encrypted: "
+                   "applied on this machine, the server does not see it. Joint: the "
+                   "server learns the filter, and epsilon does not cover it; it must "
+                   "not depend on the target: ",
+                   kFilterForm));
   query->add_option(
       "--compare-images", flags->compare_images,
       "Joint: the gallery's pictures on this machine, to show the matches of a search without "
@@ -307,12 +307,10 @@ void AddQueryCommand(CLI::App& app, Context& context) {
   AddFeaturesFolderOption(query, &flags->targets.extractor);
   query->add_option("--report", flags->report_file,
                     "Joint: write an HTML report with pictures and plots");
-  for (const char* rare :
-       {"--mechanism", "--radius", "--private-iterations", "--post-process", "--dummies",
-        "--dummy-labels", "--classes", "--partition", "--ask", "--focus", "--own-anchors",
-        "--compare-images", "--features-folder", "--report", kAcceptMisalignmentFlag}) {
-    query->get_option(rare)->group(kRareOptions);
-  }
+  MarkRare(query, {"--labels", "--items", "--plan", "--yes", "--mechanism", "--radius",
+                   "--private-iterations", "--post-process", "--dummies", "--dummy-labels",
+                   "--classes", "--partition", "--ask", "--focus", "--own-anchors",
+                   "--compare-images", "--features-folder", "--report", kAcceptMisalignmentFlag});
   query->footer(absl::StrCat(
       "Choose -k, --scheme, --epsilon, --delta, --mechanism, --radius and the number of cells or "
       "items without regard to the target, as --filter: the server sees them, or can tell them "

@@ -94,11 +94,9 @@ std::vector<std::string> LabelTexts(const std::vector<std::string>& given) {
 }
 
 void AddFeatureOptions(CLI::App* command, TargetOptions* options) {
-  command->add_option("--vectors", options->vectors_file,
-                      "File of query vectors (.npy .npz .fvecs .csv)");
+  command->add_option("--vectors", options->vectors_file, "Query vectors (.npy .npz .fvecs .csv)");
   static constexpr char kFlags[] = "--row,--rows";
-  AddWords(command, kFlags, "ROWS",
-           "Rows of --vectors to search for, one query each: 7, 0-9, 3,7,9-12 or all",
+  AddWords(command, kFlags, "ROWS", "Rows of --vectors, one query each: 7, 0-9, 3,7,9-12 or all",
            [options](const std::vector<std::string>& words) {
              absl::StatusOr<RowSelection> rows = RowSelection::Parse(kFlags, words);
              if (!rows.ok()) throw CLI::ConversionError(std::string(rows.status().message()));
@@ -112,8 +110,8 @@ void AddTargetOptions(CLI::App* command, TargetOptions* options) {
   AddFeatureOptions(command, options);
   command->add_option(
       "--label", options->labels,
-      "Class of the query, number or name (encrypted: only items with this label, chosen on this "
-      "machine); one for all queries or one each; - reads one a line "
+      "Class of the query, number or name. Encrypted: only items with this label, chosen on this "
+      "machine. One for all queries or one each; - reads one a line "
       "from standard input, hidden from process lists; see --classes if absent. Never sent, but "
       "mechanisms of Inference Privacy do not hide it");
   command->add_option("--labels", options->labels_file,

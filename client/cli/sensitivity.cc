@@ -68,6 +68,7 @@ void AddSensitivityCommand(CLI::App& app, Context& context) {
                    "replace-target")
       ->default_str("2");
   command->add_option("--seed", request.seed, "Seed of a repeatable start; secure bits if absent");
+  MarkRare(command, {"--kernel", "--start-stddev", "--seed"});
 }
 
 }  // namespace privatemail::client::cli

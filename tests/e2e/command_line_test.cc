@@ -67,6 +67,26 @@ TEST_F(CommandLine, BashCompletionKnowsCommandsAndOptions) {
   EXPECT_THAT(Run({"--help"}).out, Not(HasSubstr("completion")));
 }
 
+TEST_F(CommandLine, HelpFitsOnAScreenAndTheRestComesWithV) {
+  constexpr size_t kLines = 15;
+  const std::string script = Run({"completion", "bash"}).out;
+  const size_t start = script.find("commands=\"") + 10;
+  const std::string list = script.substr(start, script.find('\n', start + 1) - start);
+  std::vector<std::string> commands = absl::StrSplit(list, '|', absl::SkipWhitespace());
+  commands.pop_back();  // the quote
+  ASSERT_GT(commands.size(), 20) << script;
+  for (const std::string& command : commands) {
+    if (command == " evaluate" || command == " tune") continue;  // Python's
+    const Command words = absl::StrSplit(command, ' ', absl::SkipEmpty());
+    const std::string help = Run(Join(words, {"--help"})).out;
+    const std::vector<std::string> lines = absl::StrSplit(help, '\n');
+    EXPECT_LE(lines.size() - 1, kLines) << help;
+    EXPECT_GE(Run(Join(words, {"--help", "-v"})).out.size(), help.size());
+  }
+  EXPECT_THAT(Run({"query", "--help"}).out, Not(HasSubstr("--private-iterations")));
+  EXPECT_THAT(Run({"query", "--help", "-v"}).out, HasSubstr("--private-iterations"));
+}
+
 TEST(Evaluation, RunsItsOwnProgram) {
   const Outcome help = Program({PRIVATEMAIL, "evaluate", "--help"}).Wait();
   EXPECT_EQ(help.exit_code, 0) << help.err;
@@ -106,6 +126,7 @@ TEST_F(CommandLine, InvalidValueNamesExpectedForm) {
 TEST_F(CommandLine, EnvironmentGivesServerTrustAndState) {
   ::setenv("PRIVATEMAIL_SERVER", "127.0.0.1:1", 1);
   ::setenv("PRIVATEMAIL_TRUST", "12ab", 1);
+  ::setenv("PRIVATEMAIL_CA", (folder_ / "other.pem").c_str(), 1);
   ::setenv("PRIVATEMAIL_STATE", (folder_ / "elsewhere").c_str(), 1);
   user_.state.clear();
   const Outcome trust = Run({"collection", "list"});
@@ -117,6 +138,8 @@ TEST_F(CommandLine, EnvironmentGivesServerTrustAndState) {
   const Outcome ca = Run({"collection", "list"});
   user_.flags = {};
   ::unsetenv("PRIVATEMAIL_TRUST");
+  const Outcome given_ca = Run({"collection", "list"});
+  ::unsetenv("PRIVATEMAIL_CA");
   const Outcome server = Run({"collection", "list"});
   const Outcome state = Run({"explain"});
   ::unsetenv("PRIVATEMAIL_SERVER");
@@ -126,6 +149,7 @@ TEST_F(CommandLine, EnvironmentGivesServerTrustAndState) {
   EXPECT_THAT(ca.err, HasSubstr("error: --ca cannot be used: cannot read file " +
                                 (folder_ / "none.pem") + ": No such"))
       << "a flag overrides";
+  EXPECT_THAT(given_ca.err, HasSubstr(folder_ / "other.pem")) << "only without a fingerprint";
   EXPECT_THAT(server.err, HasSubstr("server 127.0.0.1:1 cannot be reached: connection refused: is "
                                     "privatemaild running?"));
   EXPECT_THAT(state.err, HasSubstr(folder_ / "elsewhere"));
