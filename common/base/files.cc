@@ -95,11 +95,14 @@ absl::StatusOr<std::string> ReadFileBytes(const std::string& path, size_t max_by
   if (S_ISDIR(properties.st_mode)) return wrong("expected a file, but it is a folder");
   if (!S_ISREG(properties.st_mode)) return wrong("expected a regular file");
   std::string content;
-  if (!ReadUpTo(file.get(), max_bytes, &content)) return denied();
+  const bool is_large = static_cast<uint64_t>(properties.st_size) > max_bytes;  // is not read
+  if (!is_large && !ReadUpTo(file.get(), max_bytes, &content)) return denied();
+  if (is_large || content.size() > max_bytes) {
+    return wrong("expected a file of at most ", max_bytes, " bytes, got ",
+                 std::max<int64_t>(properties.st_size, std::ssize(content)));
+  }
   if (content.empty()) return wrong("the file is empty");
-  if (content.size() <= max_bytes) return content;
-  return wrong("expected a file of at most ", max_bytes, " bytes, got ",
-               std::max<int64_t>(properties.st_size, std::ssize(content)));
+  return content;
 }
 
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content, mode_t mode) {

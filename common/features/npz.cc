@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/escaping.h"
@@ -19,25 +18,27 @@ constexpr absl::string_view kEndMark("PK\x05\x06", 4), kEntryMark("PK\x01\x02", 
 constexpr size_t kEndBytes = 22, kEntryBytes = 46, kLocalBytes = 30;
 constexpr size_t kMaxComment = 65535;
 
-// Inflates `packed` to exactly `size` bytes.
-bool Inflate(absl::string_view packed, size_t size, std::string* out) {
+constexpr size_t kHeaderBytes = size_t{1} << 14;  // of an array: more than numpy writes
+
+// Inflates `packed`, of exactly `size` bytes, up to the first `most`.
+bool Inflate(absl::string_view packed, size_t size, size_t most, std::string* out) {
   constexpr size_t kMaxRatio = 1032;  // of deflate: a lying length allocates no more
   if (size / kMaxRatio > packed.size()) return false;
-  out->resize(size);
+  out->resize(std::min(size, most));
   z_stream stream = {};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return false;
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
   stream.avail_in = static_cast<uInt>(packed.size());
   stream.next_out = reinterpret_cast<Bytef*>(out->data());
-  stream.avail_out = static_cast<uInt>(size);
+  stream.avail_out = static_cast<uInt>(out->size());
   const int ended = inflate(&stream, Z_FINISH);
   inflateEnd(&stream);
-  return ended == Z_STREAM_END && stream.total_out == size;
+  return stream.total_out == out->size() && (most < size || ended == Z_STREAM_END);
 }
 
-// The .npy file of a directory's entry, which is part of `bytes` or `inflated`. nullopt: damaged,
-// or of more than 4 GiB.
-std::optional<absl::string_view> MemberAt(absl::string_view bytes, size_t entry,
+// The .npy file of a directory's entry, of an inflated one the first `most` bytes, which is part of
+// `bytes` or `inflated`. nullopt: damaged, or of more than 4 GiB.
+std::optional<absl::string_view> MemberAt(absl::string_view bytes, size_t entry, size_t most,
                                           std::string* inflated) {
   const auto method = Load<uint16_t>(bytes, entry + 10);
   const auto packed_size = Load<uint32_t>(bytes, entry + 20),
@@ -49,7 +50,7 @@ std::optional<absl::string_view> MemberAt(absl::string_view bytes, size_t entry,
   if (data > bytes.size() || packed_size > bytes.size() - data) return std::nullopt;
   const absl::string_view packed = bytes.substr(data, packed_size);
   if (method == 0) return packed;
-  if (method != Z_DEFLATED || !Inflate(packed, size, inflated)) return std::nullopt;
+  if (method != Z_DEFLATED || !Inflate(packed, size, most, inflated)) return std::nullopt;
   return absl::string_view(*inflated);
 }
 
@@ -69,25 +70,26 @@ absl::StatusOr<absl::string_view> ArrayOf(absl::string_view name, absl::string_v
   const auto entries = Load<uint16_t>(bytes, tail + end + 10);
   size_t at = Load<uint32_t>(bytes, tail + end + 16);
   std::vector<std::string> found;
-  absl::string_view array;
+  size_t array = 0;  // the entry of the last one found
   for (int i = 0; i < entries; ++i) {
     if (at > bytes.size() || bytes.size() - at < kEntryBytes ||
         bytes.substr(at, kEntryMark.size()) != kEntryMark) {
       return damaged();
     }
     const size_t name_size = Load<uint16_t>(bytes, at + 28);
-    std::string own;
-    const std::optional<absl::string_view> member = MemberAt(bytes, at, &own);
-    if (!member.has_value()) return damaged();
-    if (NpyDimensions(*member) == dimensions) {
+    const auto header = MemberAt(bytes, at, kHeaderBytes, inflated);
+    if (!header.has_value()) return damaged();
+    if (NpyDimensions(*header) == dimensions) {
       found.emplace_back(bytes.substr(at + kEntryBytes, name_size));
-      const bool is_inflated = member->data() == own.data();
-      *inflated = std::move(own);  // which may move the bytes of a short text
-      array = is_inflated ? absl::string_view(*inflated) : *member;
+      array = at;
     }
     at += kEntryBytes + name_size + Load<uint16_t>(bytes, at + 30) + Load<uint16_t>(bytes, at + 32);
   }
-  if (found.size() == 1) return array;
+  if (found.size() == 1) {
+    const auto member = MemberAt(bytes, array, absl::string_view::npos, inflated);
+    if (!member.has_value()) return damaged();
+    return *member;
+  }
   return BadFile(name, "expected one array of ", dimensions,
                  dimensions == 1 ? " dimension" : " dimensions", ", got ",
                  found.empty() ? "none" : absl::CHexEscape(absl::StrJoin(found, ", ")),

@@ -57,6 +57,9 @@ TEST(ReadFileBytes, OtherThanAFileWithBytesIsNamed) {
   const std::string empty = folder.Write("empty", "");
   EXPECT_THAT(ReadFileBytes(empty), FailsWith(kInvalid, empty + ": the file is empty"));
   EXPECT_THAT(ReadFileBytes(folder / "five", 4), FailsWith(kInvalid, "of at most 4 bytes, got 5"));
+  std::filesystem::resize_file(empty, std::uintmax_t{1} << 43);
+  EXPECT_THAT(ReadFileBytes(empty, size_t{1} << 42), FailsWith(kInvalid, "at most 4398046511104"))
+      << "without taking memory for it";
   EXPECT_THAT(ReadFileBytes(folder / "none"), FailsWith(kInvalid, "/none: no such file"));
   EXPECT_THAT(ReadFileBytes(folder.path()), FailsWith(kInvalid, "but it is a folder"));
   EXPECT_THAT(ReadFileBytes("/dev/zero"), FailsWith(kInvalid, "expected a regular file"));

@@ -172,6 +172,16 @@ std::string Zip(const std::vector<Member>& members) {
          number(0, 2);
 }
 
+// Arrays that are not read are inflated up to their header: here a cut block follows it.
+TEST(Npz, OtherArraysAreNotInflated) {
+  const std::string other = NpyOf("'|u1'", "(100000,)", std::string(100000, '\7'));
+  const std::string cut = Bytes("\0\xff\xff\0\0") + other.substr(0, 0xffff) + "\7";
+  const std::string array = NpyOf("'<f4'", "(1, 1)", Bytes("\0\0\x80?"));
+  const std::string file = Zip({{"v.npy", array}, {"l.npy", cut, other.size()}});
+  EXPECT_EQ(ParseVectors("a.npz", file).value()(0, 0), 1);
+  EXPECT_FALSE(ParseLabels("a.npz", file).ok());
+}
+
 // data_test.py reads what np.savez and np.savez_compressed write.
 TEST(Npz, ReadsTheOnlyArrayOfItsDimensions) {
   const std::string array = NpyOf("'<f4'", "(1, 2)", Bytes("\0\0\x80?\0\0\0@"));
