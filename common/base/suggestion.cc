@@ -1,8 +1,7 @@
 #include "common/base/suggestion.h"
 
 #include <algorithm>
-#include <numeric>
-#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -10,18 +9,22 @@
 namespace privatemail {
 namespace {
 
-// The Levenshtein distance: characters to insert, delete or replace.
+// The optimal string alignment distance: characters to insert, delete, replace or swap with their
+// neighbour.
 size_t EditDistance(absl::string_view from, absl::string_view to) {
-  std::vector<size_t> row(to.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 1; i <= from.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i);
-    for (size_t j = 1; j <= to.size(); ++j) {
-      const size_t replaced = diagonal + (from[i - 1] == to[j - 1] ? 0 : 1);
-      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, replaced}));
+  std::vector<std::vector<size_t>> edits(from.size() + 1, std::vector<size_t>(to.size() + 1));
+  for (size_t i = 0; i <= from.size(); ++i) {
+    for (size_t j = 0; j <= to.size(); ++j) {
+      edits[i][j] = std::max(i, j);
+      if (i == 0 || j == 0) continue;
+      const size_t replaced = edits[i - 1][j - 1] + (from[i - 1] == to[j - 1] ? 0 : 1);
+      edits[i][j] = std::min({edits[i - 1][j] + 1, edits[i][j - 1] + 1, replaced});
+      if (i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1]) {
+        edits[i][j] = std::min(edits[i][j], edits[i - 2][j - 2] + 1);
+      }
     }
   }
-  return row.back();
+  return edits.back().back();
 }
 
 }  // namespace
@@ -40,9 +43,8 @@ std::string Suggestion(absl::string_view mistyped, const std::vector<std::string
   std::vector<std::string> nearest;
   for (const std::string& candidate : candidates) {
     const std::string word = candidate.substr(candidate.rfind(' ') + 1);
-    const bool is_swapped =
-        std::is_permutation(mistyped.begin(), mistyped.end(), word.begin(), word.end());
-    const size_t distance = is_swapped ? 1 : EditDistance(mistyped, word);
+    if (mistyped.size() > word.size() + best) continue;  // the distance would be larger
+    const size_t distance = EditDistance(mistyped, word);
     if (distance > best) continue;
     if (distance < best) nearest.clear();
     best = distance;
