@@ -106,6 +106,11 @@ absl::Status PrivateFile::Exists() const {
   return absl::AlreadyExistsError(absl::StrCat(flag_, " ", path_, " exists already"));
 }
 
+absl::Status PrivateFile::Reserve(int64_t bytes) {
+  errno = ::posix_fallocate(file_, 0, bytes);
+  return errno == 0 ? absl::OkStatus() : CannotWrite();
+}
+
 absl::Status PrivateFile::Append(absl::string_view content) {
   return WriteAll(file_, content) ? absl::OkStatus() : CannotWrite();
 }
@@ -130,8 +135,9 @@ bool PrivateFile::RenameDraft() {
 
 absl::Status PrivateFile::Commit(absl::string_view content, Durability durability) {
   const bool synced = durability == Durability::kSynced;
-  const bool written =
-      WriteAll(file_, content) && (!synced || ::fsync(file_) == 0) && RenameDraft();
+  const bool written = WriteAll(file_, content) &&
+                       ::ftruncate(file_, ::lseek(file_, 0, SEEK_CUR)) == 0 &&
+                       (!synced || ::fsync(file_) == 0) && RenameDraft();
   if (!written && errno == EEXIST) return Exists();
   if (!written) return CannotWrite();
   const bool closed = ::close(std::exchange(file_, -1)) == 0 && (!synced || SyncFolder(path_));
@@ -156,10 +162,13 @@ void RemoveOldDrafts(const std::string& folder) {
 }  // namespace
 
 absl::Status SaveChecked(const std::string& what, const std::string& path,
-                         absl::string_view content) {
-  const auto file = PrivateFile::Create(what, path);
-  if (!file.ok()) return absl::UnavailableError(file.status().message());
-  PM_RETURN_IF_ERROR((*file)->Commit(absl::StrCat(Sha256::Of(content), content)));
+                         absl::string_view content, std::unique_ptr<PrivateFile> draft) {
+  if (draft == nullptr) {
+    auto file = PrivateFile::Create(what, path);
+    if (!file.ok()) return absl::UnavailableError(file.status().message());
+    draft = *std::move(file);
+  }
+  PM_RETURN_IF_ERROR(draft->Commit(absl::StrCat(Sha256::Of(content), content)));
   RemoveOldDrafts(FolderOf(path));
   return absl::OkStatus();
 }

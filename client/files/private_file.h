@@ -2,6 +2,7 @@
 #ifndef PRIVATEMAIL_CLIENT_FILES_PRIVATE_FILE_H_
 #define PRIVATEMAIL_CLIENT_FILES_PRIVATE_FILE_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -33,6 +34,10 @@ class PrivateFile {
   PrivateFile(const PrivateFile&) = delete;
   PrivateFile& operator=(const PrivateFile&) = delete;
 
+  // Takes disk space for so many bytes from the start; what Commit does not use is free again.
+  // UNAVAILABLE: there is not enough.
+  absl::Status Reserve(int64_t bytes);
+
   // UNAVAILABLE: the bytes cannot be written.
   absl::Status Append(absl::string_view content);
 
@@ -58,9 +63,10 @@ class PrivateFile {
 
 // Writes the SHA-256 of the content, then the content. The last of concurrent writers wins whole.
 // Removes drafts that are older than an hour.
+// draft: of the path, perhaps with reserved space; null: a new one.
 // UNAVAILABLE naming `what`: the file cannot be written.
 absl::Status SaveChecked(const std::string& what, const std::string& path,
-                         absl::string_view content);
+                         absl::string_view content, std::unique_ptr<PrivateFile> draft = nullptr);
 
 // NOT_FOUND: no such file. DATA_LOSS: the digest does not fit. FAILED_PRECONDITION: it cannot be
 // read; a folder, a pipe or a device.

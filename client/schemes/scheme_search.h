@@ -48,6 +48,7 @@ struct Expectation {
   std::optional<Budget> cost = std::nullopt;  // of each target; absent: nothing is charged
   std::vector<std::string> warnings = {};
   int64_t targets_per_message = 1;
+  int64_t message_bytes = 0;  // most bytes of a message that is charged for, but for 1,024
 };
 
 // One search by one scheme. The derived class's Create checks the request and says what to expect;

@@ -12,7 +12,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "client/files/private_file.h"
 #include "client/search/scheme_table.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
@@ -63,7 +62,8 @@ absl::StatusOr<LastSearch> Load(const std::string& path, const std::string& coll
 
 }  // namespace
 
-absl::Status SaveLastSearch(const std::string& state_folder, const LastSearch& last) {
+absl::Status SaveLastSearch(const std::string& state_folder, const LastSearch& last,
+                            std::unique_ptr<PrivateFile> reserved) {
   std::ostringstream content;
   content << NameOf(last.scheme) << "\n";
   google::protobuf::BytesValue message;
@@ -74,7 +74,7 @@ absl::Status SaveLastSearch(const std::string& state_folder, const LastSearch& l
   }
   const bool can_resend = EntryOf(last.scheme).can_resend;
   const std::string path = PathIn(state_folder, can_resend);
-  PM_RETURN_IF_ERROR(SaveChecked("last release", path, content.str()));
+  PM_RETURN_IF_ERROR(SaveChecked("last release", path, content.str(), std::move(reserved)));
   // LoadLastSearch takes the later file, and two saves may share a tick of the file system.
   std::error_code no_other, no_own;
   const auto other = fs::last_write_time(PathIn(state_folder, !can_resend), no_other);
@@ -102,9 +102,16 @@ absl::StatusOr<LastSearch> LoadLastSearch(const std::string& state_folder,
   return Load(no_search || (!no_release && released > searched) ? release : search, collection);
 }
 
-absl::Status CheckLastSearchWritable(const std::string& state_folder, Scheme scheme) {
-  return PrivateFile::Create("last release", PathIn(state_folder, EntryOf(scheme).can_resend))
-      .status();
+absl::StatusOr<std::unique_ptr<PrivateFile>> ReserveLastSearch(const std::string& state_folder,
+                                                               const LastSearch& last,
+                                                               int64_t message_bytes) {
+  constexpr int64_t kRest = 1024;  // digest, lengths, and the other fields of the message
+  PM_ASSIGN_OR_RETURN(
+      auto file,
+      PrivateFile::Create("last release", PathIn(state_folder, EntryOf(last.scheme).can_resend)));
+  PM_RETURN_IF_ERROR(
+      file->Reserve(static_cast<int64_t>(last.collection.ByteSizeLong()) + message_bytes + kRest));
+  return file;
 }
 
 }  // namespace privatemail::client

@@ -3,10 +3,12 @@
 #define PRIVATEMAIL_CLIENT_SEARCH_LAST_SEARCH_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "client/files/private_file.h"
 #include "privatemail/search_request.h"
 #include "privatemail/v1/retrieval.pb.h"
 
@@ -20,11 +22,15 @@ struct LastSearch {
   std::string message = {};  // of SearchRecord
 };
 
+// Disk space for the search with a message of at most so many bytes. Take it before anything is
+// spent. INVALID_ARGUMENT: the file of the scheme cannot be written. UNAVAILABLE: no space is left.
+absl::StatusOr<std::unique_ptr<PrivateFile>> ReserveLastSearch(const std::string& state_folder,
+                                                               const LastSearch& last,
+                                                               int64_t message_bytes);
 // One file of mode 0600 for schemes whose messages can be sent again and one for the others; the
 // last of concurrent writers wins whole. UNAVAILABLE: it cannot be written.
-absl::Status SaveLastSearch(const std::string& state_folder, const LastSearch& last);
-// INVALID_ARGUMENT: the file of the scheme cannot be written. Call it before anything is spent.
-absl::Status CheckLastSearchWritable(const std::string& state_folder, Scheme scheme);
+absl::Status SaveLastSearch(const std::string& state_folder, const LastSearch& last,
+                            std::unique_ptr<PrivateFile> reserved = nullptr);
 // The last search that can be sent again.
 // collection: the search must have been for it, or FAILED_PRECONDITION; empty: any.
 // NOT_FOUND: nothing was released yet. FAILED_PRECONDITION: all searches were encrypted, of which

@@ -171,6 +171,9 @@ absl::Status ChargeAndSend(Running& search, Exchange* exchange) {
     result.guarantee = guarantee;
     return absl::OkStatus();
   };
+  PM_ASSIGN_OR_RETURN(auto reserved,
+                      ReserveLastSearch(search.state_folder, attempt.saved,
+                                        attempt.scheme->expectation().message_bytes));
   SecureBits bits;
   const Clock::time_point start = Clock::now();
   PM_ASSIGN_OR_RETURN(exchange->prepared,
@@ -183,7 +186,7 @@ absl::Status ChargeAndSend(Running& search, Exchange* exchange) {
   }
   // Saved first, so that Explain shows the message even if no answer comes.
   attempt.saved.message = attempt.record->Add(*exchange->prepared->message);
-  PM_RETURN_IF_ERROR(SaveLastSearch(search.state_folder, attempt.saved));
+  PM_RETURN_IF_ERROR(SaveLastSearch(search.state_folder, attempt.saved, std::move(reserved)));
   attempt.is_saved = true;
   return SendPrepared(search, exchange);
 }
@@ -351,8 +354,10 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& given,
   if (is_one) attempt->request = request;
   PM_ASSIGN_OR_RETURN(attempt->scheme,
                       connection.Open(published, is_one ? *attempt->request : request));
-  PM_RETURN_IF_ERROR(CheckLastSearchWritable(impl_->state_folder, response.scheme));
+  attempt->saved = {.scheme = response.scheme, .collection = published};
   const Expectation& expected = attempt->scheme->expectation();
+  PM_RETURN_IF_ERROR(
+      ReserveLastSearch(impl_->state_folder, attempt->saved, expected.message_bytes).status());
   if (expected.cost.has_value() != (ledger != nullptr)) {
     return absl::InternalError("a scheme costs what the request allows to spend, and nothing else");
   }
@@ -371,7 +376,6 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& given,
   // Charge, release and send each message. No answer is read before all are sent: a message that
   // depended on an answer, in content or time, would reveal something about a target.
   attempt->record = connection.NewRecord();
-  attempt->saved = {.scheme = response.scheme, .collection = published};
   Running search{.connection = connection,
                  .ledger = ledger.get(),
                  .server = server,

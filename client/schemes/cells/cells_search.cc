@@ -58,6 +58,8 @@ absl::StatusOr<std::unique_ptr<SchemeSearch>> CellsSearch::Create(
       absl::StrCat("the features of ", search->items_, " received items"), limits.max_memory));
   Expectation& expected = search->expectation_;
   expected.cost = {search->cost_.epsilon, /*delta=*/0};
+  constexpr int64_t kCellBytes = 5;  // a varint
+  expected.message_bytes = kCellBytes * search->cost_.ask;
   if (published.changes_since_embedding() > 0) {
     expected.warnings.push_back(
         absl::StrCat("answers are from the last build; ", published.changes_since_embedding(),

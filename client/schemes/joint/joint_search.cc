@@ -206,6 +206,11 @@ absl::Status JointSearch::CheckCost() {
   PM_RETURN_IF_ERROR(collection_->scheme.CheckCost(cost_));
   PM_ASSIGN_OR_RETURN(const double delta, DeltaOf(cost_));
   expectation_.cost = {cost_.epsilon, delta};
+  const PublicParameters& parameters = collection_->scheme.parameters();
+  expectation_.message_bytes = (std::ssize(parameters.slot_labels) + parameters.anchor_count) *
+                                   parameters.settings.embedding_dim *
+                                   static_cast<int64_t>(sizeof(float)) +
+                               std::ssize(request_.filter);
   if (cost_.radius.has_value()) radius_meaning_ = collection_->scheme.DescribeRadius(*cost_.radius);
   return absl::OkStatus();
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tests/testing/full_disk.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 
@@ -80,6 +81,20 @@ TEST(LastSearch, MissingFolderAndDamagedFileFail) {
   ASSERT_THAT(SaveLastSearch(folder.path(), ReleaseOf(0)), IsOk());
   std::filesystem::resize_file(folder / "last_release.pb", 1000);
   EXPECT_THAT(LoadLastRelease(folder.path()), FailsWith(kDataLoss, "last_release.pb is damaged"));
+}
+
+TEST(LastSearch, SpaceIsReservedAndGivenBack) {
+  const TemporaryFolder folder;
+  {
+    const FullDisk full(10'000);
+    EXPECT_THAT(ReserveLastSearch(folder.path(), ReleaseOf(0), 10'000),
+                FailsWith(kUnavailable, "last_release.pb cannot be written: File too large"));
+  }
+  ASSERT_THAT(SaveLastSearch(folder.path(), ReleaseOf(1)), IsOk());
+  const auto bytes = std::filesystem::file_size(folder / "last_release.pb");
+  ASSERT_OK_AND_ASSIGN(auto reserved, ReserveLastSearch(folder.path(), ReleaseOf(1), 10'000));
+  ASSERT_THAT(SaveLastSearch(folder.path(), ReleaseOf(1), std::move(reserved)), IsOk());
+  EXPECT_EQ(std::filesystem::file_size(folder / "last_release.pb"), bytes);
 }
 
 TEST(LastSearch, ConcurrentSavesLeaveOneWholeFile) {
