@@ -240,10 +240,9 @@ absl::Status CheckNothingIsReplaced(const AdminClient& admin, const std::string&
     const auto row = row_of_id.find(item.id());
     if (row == row_of_id.end() || IsRow(item, rows, row->second)) continue;
     return absl::AlreadyExistsError(absl::StrCat(
-        "collection ", name, " has an item with id ", item.id(),
-        ", which is the row number here, and with other features, another label or a payload that "
-        "this file does not have: give ids with --ids or --id-prefix, or --replace to "
-        "overwrite; nothing was sent"));
+        "collection ", name, " has an item with id ", item.id(), ", the id of row ", row->second,
+        " here, and with other features, another label or a payload that this file does not have: "
+        "give ids with --ids or another --id-prefix, or --replace to overwrite; nothing was sent"));
   }
   return absl::OkStatus();
 }
@@ -275,6 +274,7 @@ void Append(const v1::UpsertItemsResponse& response, uint64_t rows_before,
   all->set_updated(all->updated() + response.updated());
   all->set_unchanged(all->unchanged() + response.unchanged());
   all->set_rejected(all->rejected() + response.rejected());
+  all->set_stripped(all->stripped() + response.stripped());
   for (const v1::RejectedItem& item : response.first_rejected()) {
     v1::RejectedItem* const added = all->add_first_rejected();
     *added = item;
@@ -454,6 +454,10 @@ absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& optio
       absl::StrAppend(&result.text, "and ", all - kMaxShown, " more, which -v lists\n");
     }
   }
+  if (const std::string warning = StrippedText(response); !warning.empty()) {
+    result.json["warnings"] = {warning};
+    Warn(warning);
+  }
   if (!outcome->new_classes.empty()) {
     result.json["new_classes"] = outcome->new_classes;
     absl::StrAppend(&result.text, "new classes: ", absl::StrJoin(outcome->new_classes, ", "), "\n");
@@ -466,8 +470,8 @@ absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& optio
 void AddIngestCommand(CLI::App& app, Context& context) {
   const auto [ingest, options] =
       AddCommand(app, context, "ingest",
-                 "Upload gallery items. An item replaces a stored one of the same id as a whole: "
-                 "without --payloads or --labels, the stored payload or label is lost. Safe to "
+                 "Upload gallery items; each replaces the stored one of the same id as a whole. "
+                 "Without --payloads or --labels, the stored payload or label is lost. Safe to "
                  "repeat after an interruption",
                  &Ingest);
   ingest->add_option("NAME", options->name, "The collection")->required();
@@ -476,26 +480,27 @@ void AddIngestCommand(CLI::App& app, Context& context) {
   CLI::Option* images =
       ingest
           ->add_option("--images", options->images,
-                       "Folder of images, which have no labels, or of one sub-folder for each "
-                       "class, whose name is their label")
+                       "Folder of images. Those of a sub-folder have its name as their label")
           ->excludes(vectors);
   ingest
       ->add_option("--from-faiss", options->faiss_file,
-                   "Gallery vectors of an index that FAISS wrote, and their ids if it has some. Of "
-                   "a quantized one the vectors that its code keeps")
+                   "Index that FAISS wrote. Its vectors, and their ids if it has some; of a "
+                   "quantized one the vectors that its code keeps")
       ->excludes(vectors, images);
   ingest
       ->add_option("--labels", options->labels_file,
-                   "Their labels (.npy .npz .ivecs .csv .txt); needed if the collection has "
-                   "classes. Integers are numbers of classes, text is names; if its labels have "
+                   "Their labels, numbers or names (.npy .npz .ivecs .csv .txt). Needed if the "
+                   "collection has classes. Integers are numbers of classes, text is names; if its "
+                   "labels have "
                    "names, .csv and .txt hold names alone. Names that a collection without classes "
                    "does not have are added to it")
       ->excludes(images);
   CLI::Option* ids =
       ingest
-          ->add_option("--ids", options->ids_file,
-                       "Their ids, one a line; if absent those of the index or the row numbers, of "
-                       "images file or class/file")
+          ->add_option(
+              "--ids", options->ids_file,
+              "Their ids, one a line; row numbers if absent. Of an index those that it has, "
+              "of images file or class/file")
           ->excludes(images);
   ingest
       ->add_option("--id-prefix", options->id_prefix,
@@ -504,18 +509,18 @@ void AddIngestCommand(CLI::App& app, Context& context) {
       ->excludes(ids);
   ingest
       ->add_flag("--dry-run", options->dry_run,
-                 "Check the files, print which rows would be rejected, and send nothing")
+                 "Check the files, and send nothing. Prints which rows would be rejected")
       ->excludes(images);
-  ingest->add_flag(
-      "--replace", options->replace,
-      "Without --ids: overwrite stored items of the same row numbers; otherwise refused if "
-      "their vectors or labels differ");
+  ingest->add_flag("--replace", options->replace,
+                   "Without --ids: overwrite items of the same row numbers. Otherwise refused if "
+                   "their vectors or labels differ");
   ingest
       ->add_option("--payloads", options->payloads_file,
                    "One JSON text a line, returned with matches")
       ->excludes(images);
   AddExtractorOptions(ingest, &options->extractor);
   AddFeaturesFolderOption(ingest, &options->extractor);
+  MarkRare(ingest, {"--id-prefix", "--features-folder"});
   ingest->footer(absl::StrCat(
       "Row numbers as ids: a second file would replace the items of the first, so up to 1,000 "
       "rows are compared with stored items before anything is sent.\n"

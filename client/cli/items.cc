@@ -27,7 +27,7 @@ struct ItemsOptions {
   std::string ids_file;
   std::string filter;
   std::string cursor;
-  int64_t limit = 100;
+  int64_t limit = 10;
   bool features = false;
 };
 
@@ -143,7 +143,12 @@ absl::StatusOr<Result> ListItems(const Context& context, const ItemsOptions& opt
     }
     request.set_cursor(page.next_cursor());
   } while (!request.cursor().empty() && std::ssize(rows) < options.limit);
-  return Result{.json = {{"items", rows}, {"next_cursor", request.cursor()}}};
+  const std::string& next = request.cursor();
+  return Result{
+      .json = {{"items", rows}, {"next_cursor", next}},
+      .text = rows.empty() ? "no items\n" : "",
+      .hint = next.empty() ? "" : absl::StrCat("more items: --limit N, or --cursor ", next),
+      .brief = {"items"}};
 }
 
 absl::StatusOr<Result> Count(const Context& context, const ItemsOptions& options) {
@@ -175,7 +180,8 @@ absl::StatusOr<Result> DeleteItems(const Context& context, const ItemsOptions& o
   if (deleted > ids.size()) return absl::DataLossError("the server says that it deleted more");
   const uint64_t not_found = ids.size() - deleted;
   return Result{.json = {{"deleted", deleted}, {"missing", not_found}, {"missing_ids", missing}},
-                .exit_code = not_found > 0 ? kExitPartly : 0};
+                .exit_code = not_found > 0 ? kExitPartly : 0,
+                .brief = {"deleted", "missing_ids"}};
 }
 
 }  // namespace
@@ -203,7 +209,7 @@ void AddItemsCommand(CLI::App& app, Context& context) {
   }
   for (const auto& [command, options] : {list, count}) {
     command->add_option("--filter", options->filter,
-                        absl::StrCat("Only items whose payload matches: ", kFilterForm));
+                        absl::StrCat("Only items whose payload matches. Forms: ", kFilterForm));
   }
   list.first->add_option("--limit", list.second->limit, "Maximum number of items")
       ->capture_default_str();

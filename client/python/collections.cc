@@ -197,6 +197,7 @@ py::dict Upsert(const Session& session, const std::string& name, const Rows& fea
     }
     return sent;
   });
+  if (const std::string text = StrippedText(response); !text.empty()) warn(text);
   py::dict dict;
   dict["inserted"] = response.inserted();
   dict["updated"] = response.updated();

@@ -161,6 +161,13 @@ std::vector<MalformedRows> FindMalformed(const ItemColumns& items,
   return found;
 }
 
+std::string StrippedText(const v1::UpsertItemsResponse& response) {
+  if (response.stripped() == 0) return "";
+  return absl::StrCat(response.stripped(),
+                      " stored items lost a payload or a label that they had and this upload does "
+                      "not give: an item replaces that of its id as a whole");
+}
+
 absl::StatusOr<v1::UpsertItemsResponse> UploadItems(const AdminClient& admin,
                                                     const std::string& collection,
                                                     const ItemColumns& items,

@@ -57,6 +57,9 @@ absl::StatusOr<v1::UpsertItemsResponse> UploadItems(const AdminClient& admin,
                                                     const std::vector<MalformedRows>& malformed,
                                                     const UploadObserver& observer);
 
+// A warning about items that lost a payload or a label; empty: none did.
+std::string StrippedText(const v1::UpsertItemsResponse& response);
+
 }  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_TRANSPORT_UPLOAD_H_

@@ -47,6 +47,7 @@ void AddResult(const UpsertResult& result, const std::vector<Item>& items, uint6
                v1::UpsertItemsResponse* totals) {
   totals->set_inserted(totals->inserted() + result.inserted);
   totals->set_updated(totals->updated() + result.updated);
+  totals->set_stripped(totals->stripped() + result.stripped);
   totals->set_unchanged(totals->unchanged() + result.unchanged);
   totals->set_rejected(totals->rejected() + result.rejected.size());
   for (const UpsertResult::Rejection& rejection : result.rejected) {

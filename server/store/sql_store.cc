@@ -82,6 +82,9 @@ void Write(const Item& item, int64_t* latest_version, std::map<std::string, Writ
     return;
   }
   ++(is_new ? result->inserted : result->updated);
+  const bool lost_payload = item.payload.empty() && !stored.payload.empty();
+  const bool lost_label = item.label == kNoLabel && stored.label != kNoLabel;
+  if (!is_new && (lost_payload || lost_label)) ++result->stripped;
   stored.version = ++*latest_version;
   if (is_new) stored.inserted = stored.version;
   stored.label = item.label;

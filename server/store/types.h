@@ -45,6 +45,7 @@ struct UpsertResult {
   };
   uint64_t inserted = 0;
   uint64_t updated = 0;
+  uint64_t stripped = 0;  // of `updated`, items that lost a payload or a label
   uint64_t unchanged = 0;
   std::vector<Rejection> rejected;  // by position; the store rejects none
   uint64_t items = 0;               // of the collection, after the batch

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "tests/e2e/service.h"
+#include "tests/testing/full_disk.h"
 #include "tests/testing/wait_until.h"
 
 namespace privatemail::e2e {
@@ -35,6 +36,10 @@ TEST_F(Items, AreListedFetchedCountedAndDeleted) {
   EXPECT_THAT(next["items"][0]["features"], SizeIs(kFeatures));
   EXPECT_THAT(Ids(Answer({"items", "list", "things", "--limit", "100000"})), SizeIs(kItems));
 
+  const std::string table = Run({"items", "list", "things"}).out;
+  EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 13) << table;
+  EXPECT_THAT(table, HasSubstr("more items: --limit N, or --cursor "));
+
   const Outcome outcome = Run({"items", "get", "things", "7", "none", "3", "--json"});
   EXPECT_EQ(outcome.exit_code, 1) << "one is missing, the others are printed";
   const json fetched = outcome.json();
@@ -49,6 +54,19 @@ TEST_F(Items, AreListedFetchedCountedAndDeleted) {
   EXPECT_EQ(deleted.json(), (json{{"deleted", 3}, {"missing", 1}, {"missing_ids", {"none"}}}));
   EXPECT_EQ(Answer({"items", "count", "things"})["items"], kItems - 3);
   EXPECT_EQ(Info()["embedded"], kItems - 3);
+}
+
+TEST_F(Items, LostPayloadsAreCountedOnce) {
+  const Command ingest = {"ingest",           "things",   "--vectors",
+                          Vectors("gallery"), "--labels", Labels("gallery")};
+  std::string payloads;
+  for (int i = 0; i < kItems; ++i) payloads += "{}\n";
+  const std::string file = folder_.Write("payloads.jsonl", payloads);
+  EXPECT_THAT(Run(Join(ingest, {"--payloads", file})).err, Not(HasSubstr("warning")));
+  const Outcome outcome = Run(Join(ingest, {"--replace"}));
+  EXPECT_THAT(outcome.err, HasSubstr("warning: " + std::to_string(kItems) +
+                                     " stored items lost a payload or a label"));
+  EXPECT_THAT(Run(Join(ingest, {"--replace"})).err, Not(HasSubstr("warning"))) << "none has one";
 }
 
 TEST_F(Items, FilterAppliesToSearchAndWarnsOfLeak) {
@@ -80,6 +98,24 @@ TEST_F(Items, FilterAppliesToSearchAndWarnsOfLeak) {
   ExpectRefused(Query({"--row", "2", "--label", "2", "--epsilon", "5", "--delta", "1e-3",
                        "--filter", R"({"not":{"path":"n.m","equals":1}})"}),
                 "FAILED_PRECONDITION", {"--filter names the path \"n.m\"", "(nothing was spent)"});
+}
+
+// The release is saved with its filter, which needs more space here than the ledger.
+TEST_F(Items, NothingIsChargedIfTheReleaseCannotBeSaved) {
+  std::string payloads, values;
+  for (int i = 0; i < kItems; ++i) payloads += "{\"n\":1}\n";
+  for (int i = 0; i < 40; ++i) values += "\"" + std::string(1000, 'x') + "\",";
+  Answer({"ingest", "things", "--vectors", Vectors("gallery"), "--labels", Labels("gallery"),
+          "--payloads", folder_.Write("payloads.jsonl", payloads)});
+  Build();
+  const json before = Budget();
+  const FullDisk full(24'000);
+  const Outcome outcome =
+      Run(Query({"--row", "2", "--label", "2", "--epsilon", "1", "--delta", "1e-3", "--filter",
+                 R"({"path":"n","in":[)" + values + "1]}"}));
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("last_release.pb cannot be written: File too large"));
+  EXPECT_EQ(Budget(), before);
 }
 
 // Printing takes a time of its own for every match, and a reader may stop it: the server must not

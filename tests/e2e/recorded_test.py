@@ -98,7 +98,7 @@ def main():
                 check(f"{name}.info", daemon.run(copy / "state_joint", "collection", "info", name),
                       ignore=("cells_state", "cells_ready"))
                 wait_for_cells(daemon, copy / "state_joint", name)
-            check("trees.items", daemon.run(copy / "state_joint", "items", "list", "trees"))
+            check("trees.items", daemon.run(copy / "state_joint", "items", "list", "trees", "--limit", "100"))
             queries = str(copy / "queries.npy")
             for scheme, collection in (("joint", "trees"), ("cells", "leaves")):
                 state = copy / f"state_{scheme}"

@@ -24,12 +24,16 @@ TEST_P(StoreConformance, UpsertCountsInsertedUpdatedUnchanged) {
   EXPECT_EQ(result.inserted, 1u);
   EXPECT_EQ(result.updated, 3u);
   EXPECT_EQ(result.unchanged, 2u);
+  EXPECT_EQ(result.stripped, 0u);
 
   const Gallery gallery = Load();
   EXPECT_EQ(gallery.labels[0], 9);
   EXPECT_EQ(gallery.features(1, 2), items[1].features[2]);
   EXPECT_EQ(gallery.payloads[2], R"({"file": "x.png"})");
   EXPECT_THAT(gallery.ids, SizeIs(6));
+  items[0].label = kNoLabel;
+  items[2].payload = "";
+  EXPECT_EQ(Upsert(items).stripped, 2u);
 }
 
 TEST_P(StoreConformance, GalleryOfAnyIdsAndJsonIsOrderedByIdBytes) {
