@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "common/base/suggestion.h"
 
@@ -222,9 +223,10 @@ class ShortFormatter : public CLI::Formatter {
     }
     return text;
   }
-  std::string make_groups(const CLI::App* command, CLI::AppFormatMode mode) const override {
-    const std::string text = CLI::Formatter::make_groups(command, mode);
-    return text.substr(0, text.find_last_not_of('\n') + 1) + "\n";  // one for all groups
+  std::string make_help(const CLI::App* command, std::string name,
+                        CLI::AppFormatMode mode) const override {
+    const std::string help = CLI::Formatter::make_help(command, std::move(name), mode);
+    return absl::StrReplaceAll(help, {{"\n\n\n", "\n\n"}});  // where rare options were
   }
   std::string make_option_opts(const CLI::Option* option) const override {
     const std::string usual = option->get_default_str();

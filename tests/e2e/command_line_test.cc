@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "absl/strings/str_split.h"
 #include "tests/e2e/service.h"
 #include "tests/testing/temporary_folder.h"
 
