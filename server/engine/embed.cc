@@ -12,9 +12,6 @@ absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchor
                                 Gallery gallery, const StepObserver& observer,
                                 std::shared_ptr<const PointSource> points) {
   const auto items = static_cast<Eigen::Index>(gallery.ids.size());
-  if (items == 0) {
-    return absl::FailedPreconditionError("the collection has no items to embed: ingest some first");
-  }
   if (points == nullptr) {
     PM_ASSIGN_OR_RETURN(UnitPoints rows,
                         UnitPoints::Create(std::move(gallery.features), anchors.features));

@@ -15,7 +15,8 @@ namespace privatemail::server {
 // Embeds the rows of the gallery, followed by the anchors in the published order, each scaled to
 // length 1. points: these rows, if the gallery comes without features. The result has ids, labels,
 // payloads and items_version of the gallery, and version 0. Errors of EmbedRows.
-// FAILED_PRECONDITION also: an empty gallery, or anchor coordinates that cannot be aligned.
+// The gallery may be empty, as that of a shard can be.
+// FAILED_PRECONDITION also: anchor coordinates that cannot be aligned.
 // INVALID_ARGUMENT: a row that is zero or not finite.
 absl::StatusOr<Embedding> Embed(const PublicParameters& parameters, const Anchors& anchors,
                                 Gallery gallery, const StepObserver& observer,

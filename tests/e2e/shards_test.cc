@@ -549,5 +549,28 @@ TEST_F(Shards, CellsHaveTheItemsOfAllShards) {
   EXPECT_EQ(found[daemon_->address()], found[whole->address()]);
 }
 
+// The only item lies in one of the shards.
+TEST_F(Shards, AShardWithoutItemsIsBuiltAndAnswersWithNothing) {
+  v1::CreateCollectionRequest things = NewThings();
+  things.set_with_encrypted(true);
+  things.add_cells(3);
+  things.set_cell_code(v1::CELL_CODE_FLOAT16);
+  ASSERT_THAT(Connect().CreateCollection(things), IsOk());
+  Write("one", SeparatedClasses(1, 5));
+  Ingest("one");
+  Answer({"build", "things", "--wait"});
+  EXPECT_EQ(Connect().GetCollection("things")->embedded_items(), 1u);
+  Grant(1000, .01);
+  for (const Command& scheme : {Command{"encrypted"},
+                                {"joint", "--label", "0", "--epsilon", "50", "--delta", "1e-6"},
+                                {"cells", "--epsilon", "50", "--items", "8", "--yes"}}) {
+    json answer = Answer(Join(
+        {"query", "things", "--vectors", Vectors("queries"), "--row", "0", "-k", "8", "--scheme"},
+        scheme));
+    ASSERT_EQ(answer["matches"].size(), 1u) << scheme[0] << answer;
+    EXPECT_EQ(answer["matches"][0]["label"], 0);
+  }
+}
+
 }  // namespace
 }  // namespace privatemail::e2e
