@@ -35,7 +35,7 @@ def measure(service, items, queries, metric):
     name = f"rows-{metric}"
     service.call("collection", "create", name, "--metric", metric)
     service.call("ingest", name, "--vectors", service.save("items", items))
-    answers = service.call("query", name, "--vectors", service.save("queries", queries), "-k", K)
+    answers = service.call("query", name, "--vectors", service.save("queries", queries), "--rows", "all", "-k", K)
     found = [[int(match["id"]) for match in answer["matches"]] for answer in answers]
     expected = nearest(items, queries, metric)
     sizes = answers[0]["bytes"]
