@@ -17,9 +17,10 @@ namespace privatemail {
 // An index over n x k coordinates, rows ordered by item id: an R-tree if k is small, otherwise a
 // k-d tree, with the same results. Immutable and thread-safe.
 //
-// nanoflann would take .9 to 2.8 times the R-tree's time; of the k-d tree's .2 to .8 times on
-// embeddings with the default settings, but 1.9 to 6 times with the settings `distance` and
-// `random` and on points without clusters.
+// In a trial of November 2026, which no benchmark repeats, since it is no dependency, nanoflann took
+// .9 to 2.8 times the R-tree's time; of the k-d tree's .2 to .8 times on embeddings with the default
+// settings, but 1.9 to 6 times with the settings `distance` and `random` and on points without
+// clusters.
 class ExactIndex {
  public:
   explicit ExactIndex(Matrix points);
