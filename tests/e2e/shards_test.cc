@@ -364,6 +364,7 @@ TEST_F(Shards, GrowFromTwoToFourWithoutALossOrAFailedSearch) {
   constexpr int kSearchers = 8;  // half of them by joint
   CreateThings();
   Build();
+  Build();  // a second version, which open sessions have seen
   StartShard("2-replica", "127.0.0.1:0");
   const auto pair = [&](const std::string& name) {
     return absl::StrCat(shards_[name]->address(), "|", shards_[name + "-replica"]->address());
