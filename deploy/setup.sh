@@ -30,7 +30,6 @@ case "$*" in
       python3-matplotlib python3-jinja2 python3-tqdm python3-pandas
       nginx-light libnginx-mod-stream
       mypy python3-nbclient python3-nbformat python3-ipykernel
-      libopenmpi-dev openmpi-bin
     )
     if [ "$*" = --with-browser ]; then
       packages+=(chromium emscripten)

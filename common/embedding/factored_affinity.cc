@@ -4,11 +4,11 @@
 #include <atomic>
 #include <cmath>
 #include <utility>
-#include <vector>
 
 #include "common/base/status_macros.h"
 #include "common/base/thread_pool.h"
 #include "common/numerics/moments.h"
+#include "common/numerics/row_groups.h"
 
 namespace privatemail {
 namespace {
@@ -20,11 +20,11 @@ constexpr Eigen::Index kMaxMoments = Eigen::Index{1} << 22;
 class FactoredProduct {
  public:
   // degrees: null, or receives the product with a column of ones.
-  FactoredProduct(const PointSource& points, const RowShare& share, double kernel_denominator,
+  FactoredProduct(const PointSource& points, double kernel_denominator,
                   const ExpPolynomial& polynomial, const Matrix& v, Matrix* product,
                   Vector* degrees)
       : points_(points),
-        share_(share),
+        groups_(points.rows()),
         kernel_denominator_(kernel_denominator),
         polynomial_(polynomial),
         v_(v),
@@ -41,7 +41,7 @@ class FactoredProduct {
     for (first_ = 0; first_ < columns_; first_ += part_columns_) {
       const Eigen::Index count = std::min(part_columns_, columns_ - first_);
       Moments moments(points_.cols(), count, polynomial_.degree);
-      PM_RETURN_IF_ERROR(AddUp(watched, &moments));
+      PM_RETURN_IF_ERROR(Accumulate(watched, &moments));
       PM_RETURN_IF_ERROR(Apply(watched, moments, count));
     }
     return absl::OkStatus();
@@ -57,22 +57,17 @@ class FactoredProduct {
 
   double Share() const {
     const Eigen::Index parts = (columns_ + part_columns_ - 1) / part_columns_;
-    const Eigen::Index blocks = share_.groups().FirstBlock(share_.end_group()) -
-                                share_.groups().FirstBlock(share_.first_group());
-    return static_cast<double>(blocks_done_) / static_cast<double>(2 * parts * blocks);
+    return static_cast<double>(blocks_done_) / static_cast<double>(2 * parts * groups_.blocks());
   }
 
-  int Groups() const { return share_.end_group() - share_.first_group(); }
-
-  // Calls task(block) for each block of a local group until the work is stopped.
+  // Calls task(block) for each block of a group until the work is stopped.
   template <typename Task>
-  absl::Status ForBlocks(int local_group, const TaskGroup& work, Task task) {
+  absl::Status ForBlocks(int group, const TaskGroup& work, Task task) {
     Block block;
-    const int group = share_.first_group() + local_group;
-    const Eigen::Index end = share_.groups().FirstBlock(group + 1);
-    for (Eigen::Index b = share_.groups().FirstBlock(group); b < end; ++b) {
+    const Eigen::Index end = groups_.FirstBlock(group + 1);
+    for (Eigen::Index b = groups_.FirstBlock(group); b < end; ++b) {
       if (work.stopped()) return absl::OkStatus();
-      block.first = b * kRowBlock - share_.first_row();
+      block.first = b * kRowBlock;
       block.points.resize(std::min(kRowBlock, points_.rows() - block.first), points_.cols());
       PM_RETURN_IF_ERROR(points_.Read(block.first, &block.points));
       block.squared_norms = block.points.rowwise().squaredNorm();
@@ -95,29 +90,17 @@ class FactoredProduct {
     return weights;
   }
 
-  // The process with the first group adds sums in order at once; others store them for AddUp.
-  absl::Status AddUp(const WorkObserver& watched, Moments* moments) {
+  absl::Status Accumulate(const WorkObserver& watched, Moments* moments) {
     const Moments zero = *moments;
-    const bool stores_sums = share_.first_group() > 0;
-    std::vector<Vector> sums(stores_sums ? static_cast<size_t>(Groups()) : 1);
     const auto add_group = [&](int group, TaskGroup& work) -> absl::Status {
       Moments sum = zero;
       PM_RETURN_IF_ERROR(ForBlocks(group, work, [&](const Block& block) {
         sum.Accumulate(block.points, Weights(block, sum.columns()));
       }));
-      if (stores_sums) {
-        sums[static_cast<size_t>(group)] = sum.Values();
-        return absl::OkStatus();
-      }
       work.RunInOrder(group, [&] { moments->Add(sum); });
       return absl::OkStatus();
     };
-    const absl::Status added = ParallelFor(Groups(), add_group, watched);
-    Vector total = moments->Values();
-    if (!stores_sums) sums.front() = total;
-    PM_RETURN_IF_ERROR(share_.AddUp(added, sums, &total));
-    moments->SetValues(total);
-    return absl::OkStatus();
+    return ParallelFor(groups_.count(), add_group, watched);
   }
 
   absl::Status Apply(const WorkObserver& watched, const Moments& moments, Eigen::Index count) {
@@ -132,7 +115,7 @@ class FactoredProduct {
         Store(block.first, sums);
       });
     };
-    return ParallelFor(Groups(), apply_to_group, watched);
+    return ParallelFor(groups_.count(), apply_to_group, watched);
   }
 
   void Store(Eigen::Index first_row, const Matrix& sums) {
@@ -142,7 +125,7 @@ class FactoredProduct {
   }
 
   const PointSource& points_;
-  const RowShare& share_;
+  const RowGroups groups_;
   const double kernel_denominator_;
   const ExpPolynomial& polynomial_;
   const Matrix& v_;
@@ -157,16 +140,14 @@ class FactoredProduct {
 }  // namespace
 
 FactoredAffinity::FactoredAffinity(std::shared_ptr<const PointSource> points,
-                                   double kernel_denominator, const ExpPolynomial& polynomial,
-                                   std::shared_ptr<const RowShare> share)
+                                   double kernel_denominator, const ExpPolynomial& polynomial)
     : points_(std::move(points)),
-      share_(share != nullptr ? std::move(share) : AllRows(points_->rows())),
       kernel_denominator_(kernel_denominator),
       polynomial_(polynomial) {}
 
 absl::Status FactoredAffinity::Sums(const Matrix& v, Matrix* product, Vector* degrees,
                                     const ProductObserver& observer) const {
-  return FactoredProduct(*points_, *share_, kernel_denominator_, polynomial_, v, product, degrees)
+  return FactoredProduct(*points_, kernel_denominator_, polynomial_, v, product, degrees)
       .Run(observer);
 }
 

@@ -7,7 +7,6 @@
 #include "common/embedding/affinity.h"
 #include "common/numerics/exp_polynomial.h"
 #include "common/numerics/point_source.h"
-#include "common/numerics/row_share.h"
 
 namespace privatemail {
 
@@ -17,19 +16,16 @@ namespace privatemail {
 //
 //   n points, d coordinates, k columns
 //   time    O(n k d^degree), two passes over the points a product
-//   memory  O(k d^degree) a core beside the points; a process without the first group also stores
-//           the sums of its groups
+//   memory  O(k d^degree) a core beside the points
 //   error   |W~ v - W v|_i <= p.relative_error (W |v|)_i + FactoredRounding ((W |v|)_i + |v_i|)
 //
-// Points are summed in groups (row_share.h): any number of cores or processes gets the same bits.
+// Points are summed in groups (row_groups.h): any number of cores gets the same bits.
 class FactoredAffinity : public AffinityOperator {
  public:
   // points: n x d, squared lengths at most R^2; kernel_denominator: c > 0; polynomial:
-  // FitExp(.., 2 / c, R^2); share: the rows that `points` are, null for all rows. Operands and
-  // results have the rows of `points`.
+  // FitExp(.., 2 / c, R^2).
   FactoredAffinity(std::shared_ptr<const PointSource> points, double kernel_denominator,
-                   const ExpPolynomial& polynomial,
-                   std::shared_ptr<const RowShare> share = nullptr);
+                   const ExpPolynomial& polynomial);
 
   Eigen::Index size() const override { return points_->rows(); }
 
@@ -38,7 +34,6 @@ class FactoredAffinity : public AffinityOperator {
                     const ProductObserver& observer) const override;
 
   std::shared_ptr<const PointSource> points_;
-  std::shared_ptr<const RowShare> share_;
   double kernel_denominator_;
   ExpPolynomial polynomial_;
 };

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numbers>
-#include <utility>
 
-#include "common/base/status_macros.h"
+#include "common/numerics/row_groups.h"
 
 namespace privatemail {
 namespace {
@@ -64,12 +64,6 @@ Matrix MultiplyOneHotKernel(double denominator, const Matrix& v) {
 
 }  // namespace
 
-std::map<int32_t, int64_t> CountLabels(absl::Span<const int32_t> labels) {
-  std::map<int32_t, int64_t> rows_of_label;
-  for (const int32_t label : labels) ++rows_of_label[label];
-  return rows_of_label;
-}
-
 Matrix ClassCode(Eigen::Index classes, Eigen::Index k) {
   const auto count = static_cast<double>(classes);
   Matrix code = Matrix::Zero(classes, k);
@@ -97,18 +91,11 @@ Matrix ClassCode(Eigen::Index classes, Eigen::Index k) {
 
 LabelGraph::LabelGraph(absl::Span<const int32_t> labels, LabelGraphKind kind,
                        double kernel_denominator)
-    : LabelGraph(labels, CountLabels(labels), AllRows(static_cast<Eigen::Index>(labels.size())),
-                 kind, kernel_denominator) {}
-
-LabelGraph::LabelGraph(absl::Span<const int32_t> labels,
-                       const std::map<int32_t, int64_t>& rows_of_label,
-                       std::shared_ptr<const RowShare> share, LabelGraphKind kind,
-                       double kernel_denominator)
-    : share_(std::move(share)),
-      kind_(kind),
-      kernel_denominator_(kernel_denominator),
-      label_(static_cast<Eigen::Index>(rows_of_label.size())),
-      count_(label_.size()) {
+    : kind_(kind), kernel_denominator_(kernel_denominator) {
+  std::map<int32_t, int64_t> rows_of_label;
+  for (const int32_t label : labels) ++rows_of_label[label];
+  label_.resize(static_cast<Eigen::Index>(rows_of_label.size()));
+  count_.resize(label_.size());
   std::vector<int32_t> distinct;
   for (const auto& [label, rows] : rows_of_label) {
     const auto at = static_cast<Eigen::Index>(distinct.size());
@@ -126,35 +113,19 @@ LabelGraph::LabelGraph(absl::Span<const int32_t> labels,
   class_degree_ = centred ? Vector(Vector::Zero(classes())) : Vector(MultiplyAffinity(count_));
 }
 
-void LabelGraph::AddClassSums(const Matrix& v, Eigen::Index first, Eigen::Index count,
-                              Vector* sums) const {
-  Eigen::Map<Matrix> of_class(sums->data(), classes(), v.cols());
-  for (Eigen::Index i = first; i < first + count; ++i) of_class.row(class_of_row_[i]) += v.row(i);
-}
-
-absl::StatusOr<Matrix> LabelGraph::ClassSums(const Matrix& v) const {
-  PM_ASSIGN_OR_RETURN(
-      const Vector sums,
-      share_->Sum(classes() * v.cols(), [&](Eigen::Index first, Eigen::Index count, Vector* sum) {
-        AddClassSums(v, first, count, sum);
-      }));
-  return Matrix(Eigen::Map<const Matrix>(sums.data(), classes(), v.cols()));
+Matrix LabelGraph::ClassSums(const Matrix& v) const {
+  const auto add = [&](Eigen::Index first, Eigen::Index count, Vector* sums) {
+    Eigen::Map<Matrix> of_class(sums->data(), classes(), v.cols());
+    for (Eigen::Index i = first; i < first + count; ++i) of_class.row(class_of_row_[i]) += v.row(i);
+  };
+  const Vector sums = SumOverRows(RowGroups(size()), classes() * v.cols(), add);
+  return Eigen::Map<const Matrix>(sums.data(), classes(), v.cols());
 }
 
 Matrix LabelGraph::MultiplyLaplacian(const Matrix& v) const {
   Matrix product = Matrix::Zero(v.rows(), v.cols());
-  const Vector class_sums = SumOverRows(share_->groups(), classes() * v.cols(),
-                                        [&](Eigen::Index first, Eigen::Index count, Vector* sums) {
-                                          AddClassSums(v, first, count, sums);
-                                        });
-  AddLaplacian(1, v, Eigen::Map<const Matrix>(class_sums.data(), classes(), v.cols()), &product);
+  AddLaplacian(1, v, &product);
   return product;
-}
-
-absl::Status LabelGraph::AddLaplacian(double weight, const Matrix& v, Matrix* sum) const {
-  PM_ASSIGN_OR_RETURN(const Matrix class_sums, ClassSums(v));
-  AddLaplacian(weight, v, class_sums, sum);
-  return absl::OkStatus();
 }
 
 Matrix LabelGraph::MultiplyAffinity(const Matrix& class_sums) const {
@@ -174,9 +145,8 @@ Matrix LabelGraph::MultiplyAffinity(const Matrix& class_sums) const {
   __builtin_unreachable();
 }
 
-void LabelGraph::AddLaplacian(double weight, const Matrix& v, const Matrix& class_sums,
-                              Matrix* sum) const {
-  const Matrix affine_sum = MultiplyAffinity(class_sums);
+void LabelGraph::AddLaplacian(double weight, const Matrix& v, Matrix* sum) const {
+  const Matrix affine_sum = MultiplyAffinity(ClassSums(v));
   for (Eigen::Index i = 0; i < size(); ++i) {
     const int32_t c = class_of_row_[i];
     sum->row(i) += weight * (class_degree_[c] * v.row(i) - affine_sum.row(c));
@@ -190,11 +160,9 @@ Matrix LabelGraph::CodeOfRows(Eigen::Index k) const {
   return rows;
 }
 
-absl::StatusOr<Matrix> LabelGraph::ClassMeansInCode(const Matrix& v) const {
-  PM_ASSIGN_OR_RETURN(const Matrix class_sums, ClassSums(v));
-  const Matrix means = count_.cwiseInverse().asDiagonal() * class_sums;
-  return Matrix(ClassCode(classes(), v.cols()).transpose() * means /
-                static_cast<double>(classes()));
+Matrix LabelGraph::ClassMeansInCode(const Matrix& v) const {
+  const Matrix means = count_.cwiseInverse().asDiagonal() * ClassSums(v);
+  return ClassCode(classes(), v.cols()).transpose() * means / static_cast<double>(classes());
 }
 
 }  // namespace privatemail

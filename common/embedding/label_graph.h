@@ -3,15 +3,10 @@
 #define PRIVATEMAIL_COMMON_EMBEDDING_LABEL_GRAPH_H_
 
 #include <cstdint>
-#include <map>
-#include <memory>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "common/base/matrix.h"
-#include "common/numerics/row_share.h"
 
 namespace privatemail {
 
@@ -29,8 +24,6 @@ enum class LabelGraphKind {
   kBalanced = 4,
 };
 
-std::map<int32_t, int64_t> CountLabels(absl::Span<const int32_t> labels);
-
 // Phi, a public point for each class: C x k, columns centred and orthogonal with mean square 1.
 // Row c for k >= 2: sqrt(2) (cos, sin)(2 pi h c / C) for h = 1, 2, ... (the alternating column of
 // an even C: 1, -1, ...); for k = 1: equally spaced on a line. Columns beyond the C - 1 that exist
@@ -41,45 +34,36 @@ Matrix ClassCode(Eigen::Index classes, Eigen::Index k);
 // needs only the sum of each class; A's diagonal cancels.
 // - O(n k + C k) time and O(n + C k) memory for C classes; exact up to rounding. kKernel takes C k
 //   times the labels within its reach, kBalanced O(n k + C k^2).
-// - Classes are summed in groups of rows (row_share.h).
+// - Classes are summed in groups of rows (row_groups.h).
 // - Immutable and thread-safe. Labels by slot are public, and so is a client's graph.
 class LabelGraph {
  public:
   // labels: n, one a row; kernel_denominator: c > 0, used by the two kernel graphs.
   LabelGraph(absl::Span<const int32_t> labels, LabelGraphKind kind, double kernel_denominator);
-  // For rows shared by processes. labels: one a local row; rows_of_label: counts over all rows.
-  LabelGraph(absl::Span<const int32_t> labels, const std::map<int32_t, int64_t>& rows_of_label,
-             std::shared_ptr<const RowShare> share, LabelGraphKind kind, double kernel_denominator);
 
   LabelGraphKind kind() const { return kind_; }
-  // Local rows.
   Eigen::Index size() const { return static_cast<Eigen::Index>(class_of_row_.size()); }
-  const std::shared_ptr<const RowShare>& share() const { return share_; }
 
-  // L_Y v for a graph whose rows are all local. v: n x k.
+  // L_Y v. v: n x k.
   Matrix MultiplyLaplacian(const Matrix& v) const;
-  // Adds weight * L_Y v to `sum`, both over local rows. Errors: those of the share.
-  absl::Status AddLaplacian(double weight, const Matrix& v, Matrix* sum) const;
+  // Adds weight * L_Y v to `sum`.
+  void AddLaplacian(double weight, const Matrix& v, Matrix* sum) const;
 
-  // The class code of each local row: size() x k.
+  // The class code of each row: size() x k.
   Matrix CodeOfRows(Eigen::Index k) const;
-  // Phi' M v / C, k x k: the class means of v (over all rows) in terms of the class code; I where
-  // they equal it. v: local rows. Errors: those of the share.
-  absl::StatusOr<Matrix> ClassMeansInCode(const Matrix& v) const;
+  // Phi' M v / C, k x k: the class means of v in terms of the class code; I where they equal it.
+  Matrix ClassMeansInCode(const Matrix& v) const;
 
  private:
   Eigen::Index classes() const { return count_.size(); }
-  void AddClassSums(const Matrix& v, Eigen::Index first, Eigen::Index count, Vector* sums) const;
-  absl::StatusOr<Matrix> ClassSums(const Matrix& v) const;
-  void AddLaplacian(double weight, const Matrix& v, const Matrix& class_sums, Matrix* sum) const;
+  Matrix ClassSums(const Matrix& v) const;
   Matrix MultiplyAffinity(const Matrix& class_sums) const;  // C x k
 
-  std::shared_ptr<const RowShare> share_;
   LabelGraphKind kind_;
   double kernel_denominator_;
   std::vector<int32_t> class_of_row_;  // n, index into the distinct labels in ascending order
   Vector label_;                       // C, ascending
-  Vector count_;                       // C: rows of all processes
+  Vector count_;                       // C: rows
   Vector class_degree_;                // C: row sum of A, diagonal included
 };
 

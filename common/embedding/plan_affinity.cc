@@ -138,11 +138,10 @@ std::unique_ptr<AffinityOperator> MakeAffinity(const AffinityPlan& plan, Matrix 
 
 std::unique_ptr<AffinityOperator> MakeAffinity(const AffinityPlan& plan,
                                                std::shared_ptr<const PointSource> points,
-                                               double kernel_denominator,
-                                               std::shared_ptr<const RowShare> share) {
+                                               double kernel_denominator) {
   if (plan.kind == AffinityPlan::Kind::kFactored) {
     return std::make_unique<FactoredAffinity>(std::move(points), kernel_denominator,
-                                              plan.polynomial, std::move(share));
+                                              plan.polynomial);
   }
   return std::make_unique<TiledAffinity>(std::move(points), kernel_denominator);
 }

@@ -9,7 +9,6 @@
 #include "common/embedding/affinity.h"
 #include "common/numerics/exp_polynomial.h"
 #include "common/numerics/point_source.h"
-#include "common/numerics/row_share.h"
 
 namespace privatemail {
 
@@ -54,12 +53,10 @@ int64_t MaxAffinityBytes(Eigen::Index rows, Eigen::Index cols);
 // The operator of a plan for points in memory.
 std::unique_ptr<AffinityOperator> MakeAffinity(const AffinityPlan& plan, Matrix points,
                                                double kernel_denominator, int products);
-// The operator of a plan made with in_memory = false. share: null for all rows; only factored
-// operators support some of them.
+// The operator of a plan made with in_memory = false.
 std::unique_ptr<AffinityOperator> MakeAffinity(const AffinityPlan& plan,
                                                std::shared_ptr<const PointSource> points,
-                                               double kernel_denominator,
-                                               std::shared_ptr<const RowShare> share = nullptr);
+                                               double kernel_denominator);
 
 }  // namespace privatemail
 

@@ -11,6 +11,7 @@
 #include "common/base/validate.h"
 #include "common/embedding/plan_affinity.h"
 #include "common/numerics/decompositions.h"
+#include "common/numerics/row_groups.h"
 
 namespace privatemail {
 
@@ -20,15 +21,14 @@ namespace {
 constexpr double kPostProcessingTolerance = 1e-10;
 
 // Replaces x by its update. product: W x.
-absl::Status Update(Matrix product, const Vector& degrees, const LabelGraph& label_graph,
-                    double alpha, Matrix* x) {
+void Update(Matrix product, const Vector& degrees, const LabelGraph& label_graph, double alpha,
+            Matrix* x) {
   // L_X x = Diag(degrees) x - W x, so 1/2 Diag(degrees)^-1 (alpha L_Y x - L_X x) + x is the mean of
   // x and (alpha L_Y x + W x) / degrees.
-  PM_RETURN_IF_ERROR(label_graph.AddLaplacian(alpha, *x, &product));
+  label_graph.AddLaplacian(alpha, *x, &product);
   for (Eigen::Index i = 0; i < x->rows(); ++i) {
     if (degrees[i] > 0) x->row(i) = 0.5 * (product.row(i) / degrees[i] + x->row(i));
   }
-  return absl::OkStatus();
 }
 
 // FAILED_PRECONDITION, saying what cannot be normalised and why.
@@ -62,24 +62,18 @@ absl::Status Validate(const EmbeddingSettings& settings) {
 }
 
 Matrix DeterministicStart(absl::string_view fingerprint, Eigen::Index n, Eigen::Index k,
-                          double stddev, Eigen::Index first) {
+                          double stddev) {
   // Unsigned even if char is signed.
   const std::vector<unsigned char> seed_bytes(fingerprint.begin(), fingerprint.end());
   std::seed_seq seed(seed_bytes.begin(), seed_bytes.end());
   std::mt19937_64 bits(seed);
   Matrix start(n, k);
-  const auto set = [&, begin = first * k](Eigen::Index index, double value) {
-    if (index >= begin && index < begin + start.size()) start.data()[index - begin] = value;
-  };
-  // Two draws make two values.
-  const Eigen::Index first_pair = first * k / 2;
-  bits.discard(static_cast<unsigned long long>(2 * first_pair));
-  // std::normal_distribution differs between standard libraries.
-  for (Eigen::Index i = 2 * first_pair; i < (first + n) * k; i += 2) {
+  // std::normal_distribution differs between standard libraries. Two draws make two values.
+  for (Eigen::Index i = 0; i < start.size(); i += 2) {
     const double radius = stddev * std::sqrt(-2 * std::log(Uniform(bits)));
     const double angle = 2 * std::numbers::pi * Uniform(bits);
-    set(i, radius * std::cos(angle));
-    set(i + 1, radius * std::sin(angle));
+    start.data()[i] = radius * std::cos(angle);
+    if (i + 1 < start.size()) start.data()[i + 1] = radius * std::sin(angle);
   }
   return start;
 }
@@ -87,8 +81,7 @@ Matrix DeterministicStart(absl::string_view fingerprint, Eigen::Index n, Eigen::
 absl::StatusOr<Matrix> NormalisingFactor(absl::string_view what, int step, int steps,
                                          bool normalise, const LabelGraph& label_graph,
                                          const Matrix& x) {
-  const RowShare& share = *label_graph.share();
-  PM_ASSIGN_OR_RETURN(const double norm, share.Norm(x));
+  const double norm = NormOverRows(x);
   if (!std::isfinite(norm) || (normalise && !(norm > 0))) {
     return CannotNormalise(absl::StrCat(what, " has norm ", norm), step, steps,
                            "expected a positive finite one");
@@ -96,10 +89,9 @@ absl::StatusOr<Matrix> NormalisingFactor(absl::string_view what, int step, int s
   const Matrix identity = Matrix::Identity(x.cols(), x.cols());
   if (!normalise) return identity;
   if (label_graph.kind() != LabelGraphKind::kBalanced) {
-    return Matrix(std::sqrt(static_cast<double>(share.groups().rows())) / norm * identity);
+    return Matrix(std::sqrt(static_cast<double>(x.rows())) / norm * identity);
   }
-  PM_ASSIGN_OR_RETURN(const Matrix means, label_graph.ClassMeansInCode(x));
-  Matrix factor = Inverse(means);
+  Matrix factor = Inverse(label_graph.ClassMeansInCode(x));
   if (factor.allFinite()) return factor;
   return CannotNormalise(what, step, steps, "its class means span too few dimensions");
 }
@@ -109,7 +101,7 @@ absl::StatusOr<Matrix> SmlqUpdate(const Matrix& x, const AffinityOperator& featu
                                   const ProductObserver& observer) {
   PM_ASSIGN_OR_RETURN(AffinityOperator::Product w, feature_graph.MultiplyWithDegrees(x, observer));
   Matrix updated = x;
-  PM_RETURN_IF_ERROR(Update(std::move(w.product), w.degrees, label_graph, alpha, &updated));
+  Update(std::move(w.product), w.degrees, label_graph, alpha, &updated);
   return updated;
 }
 
@@ -131,7 +123,7 @@ absl::StatusOr<Matrix> SmlqIterate(Matrix start, const AffinityOperator& feature
       PM_ASSIGN_OR_RETURN(
           product, feature_graph.Multiply(x, *degrees, ProductObserverOf(step, steps, observer)));
     }
-    PM_RETURN_IF_ERROR(Update(std::move(product), *degrees, label_graph, alpha, &x));
+    Update(std::move(product), *degrees, label_graph, alpha, &x);
     PM_ASSIGN_OR_RETURN(const Matrix factor,
                         NormalisingFactor("the embedding", step, steps, normalise, label_graph, x));
     if (normalise) MultiplyRows(factor, &x);
@@ -165,15 +157,13 @@ absl::StatusOr<double> SmlqObjective(const Matrix& z, const AffinityOperator& fe
                                      double alpha, const ProductObserver& observer) {
   // L_X z - alpha L_Y z = Diag(degrees) z - (W z + alpha L_Y z).
   PM_ASSIGN_OR_RETURN(Matrix pulled, feature_graph.Multiply(z, degrees, observer));
-  PM_RETURN_IF_ERROR(label_graph.AddLaplacian(alpha, z, &pulled));
-  PM_ASSIGN_OR_RETURN(
-      const Vector objective,
-      label_graph.share()->Sum(1, [&](Eigen::Index first, Eigen::Index count, Vector* sum) {
-        for (Eigen::Index i = first; i < first + count; ++i) {
-          (*sum)[0] += z.row(i).dot(degrees[i] * z.row(i) - pulled.row(i));
-        }
-      }));
-  return objective[0];
+  label_graph.AddLaplacian(alpha, z, &pulled);
+  const auto add = [&](Eigen::Index first, Eigen::Index count, Vector* sum) {
+    for (Eigen::Index i = first; i < first + count; ++i) {
+      (*sum)[0] += z.row(i).dot(degrees[i] * z.row(i) - pulled.row(i));
+    }
+  };
+  return SumOverRows(RowGroups(z.rows()), 1, add)[0];
 }
 
 }  // namespace privatemail

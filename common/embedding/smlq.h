@@ -53,11 +53,11 @@ struct EmbeddingSettings {
 // make a client's sensitivity too small.
 absl::Status Validate(const EmbeddingSettings& settings);
 
-// n x k draws of N(0, stddev^2), the rows from `first` on, determined by the fingerprint alone:
+// n x k draws of N(0, stddev^2), determined by the fingerprint alone:
 // mt19937_64 seeded with it, Box-Muller over 53-bit uniforms, row after row. A public start of
 // public rows, not noise: it protects nobody, and equal data get equal coordinates.
 Matrix DeterministicStart(absl::string_view fingerprint, Eigen::Index n, Eigen::Index k,
-                          double stddev, Eigen::Index first = 0);
+                          double stddev);
 
 // The k x k factor that ends an iteration, x := x * factor.
 // - Not normalise: I.
@@ -65,7 +65,6 @@ Matrix DeterministicStart(absl::string_view fingerprint, Eigen::Index n, Eigen::
 //   equal the class code. Undoes scale, rotation, reflection and shear.
 // - Other graphs: scales to Frobenius norm sqrt(n), as in the authors' code.
 // step, of steps: for the message. FAILED_PRECONDITION: x is not finite, or cannot be normalised.
-// Other errors: those of the share.
 absl::StatusOr<Matrix> NormalisingFactor(absl::string_view what, int step, int steps,
                                          bool normalise, const LabelGraph& label_graph,
                                          const Matrix& x);
@@ -82,7 +81,6 @@ absl::StatusOr<Matrix> SmlqUpdate(const Matrix& x, const AffinityOperator& featu
 using StepObserver = std::function<absl::Status(double done, int steps)>;
 
 // `steps` updates from `start` (n x k) over constant graphs, each followed by NormalisingFactor.
-// - If processes share the rows: start and result hold the local rows, n counts all rows.
 // - degrees: receives the feature graph's degrees from the first product, unless null.
 // - Memory: 2 n k doubles beside `start` and the graphs.
 // - Errors: NormalisingFactor, and those of the graphs and the observer.
@@ -98,8 +96,8 @@ absl::StatusOr<Matrix> PostProcess(const Matrix& release, const LabelGraph& labe
                                    const EmbeddingSettings& settings,
                                    const StepObserver& observer = nullptr);
 
-// Tr(z' L_X z) - alpha Tr(z' L_Y z), equation 3 of the second paper, over all rows. z: n x k (or
-// the local rows); degrees: of the feature graph. Errors: those of the product with it.
+// Tr(z' L_X z) - alpha Tr(z' L_Y z), equation 3 of the second paper. z: n x k; degrees: of the
+// feature graph. Errors: those of the product with it.
 absl::StatusOr<double> SmlqObjective(const Matrix& z, const AffinityOperator& feature_graph,
                                      const Vector& degrees, const LabelGraph& label_graph,
                                      double alpha, const ProductObserver& observer = nullptr);

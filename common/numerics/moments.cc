@@ -50,27 +50,6 @@ void Moments::Add(const Moments& other) {
   for (size_t block = 0; block < second_.size(); ++block) second_[block] += other.second_[block];
 }
 
-Vector Moments::Values() const {
-  Eigen::Index size = zeroth_.size() + first_.size();
-  for (const Matrix& block : second_) size += block.size();
-  Vector values(size);
-  double* to = std::copy_n(zeroth_.data(), zeroth_.size(), values.data());
-  to = std::copy_n(first_.data(), first_.size(), to);
-  for (const Matrix& block : second_) to = std::copy_n(block.data(), block.size(), to);
-  return values;
-}
-
-void Moments::SetValues(const Vector& values) {
-  const double* from = values.data();
-  const auto take = [&](auto* part) {
-    std::copy_n(from, part->size(), part->data());
-    from += part->size();
-  };
-  take(&zeroth_);
-  take(&first_);
-  for (Matrix& block : second_) take(&block);
-}
-
 Matrix Moments::Evaluate(const Matrix& points, const ExpPolynomial& p) const {
   Matrix sums = (p.coefficients[0] * zeroth_).colwise().replicate(points.rows());
   if (p.degree >= 1) sums.noalias() += points * (p.coefficients[1] * first_);

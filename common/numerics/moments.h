@@ -26,10 +26,6 @@ class Moments {
   void Accumulate(const Matrix& points, const Matrix& weights);
   void Add(const Moments& other);
 
-  // Serialises all moments into one vector, and back.
-  Vector Values() const;
-  void SetValues(const Vector& values);
-
   // sum_j w_jc p(x_i.x_j) for each row i of points and column c. The degree of p is at most that of
   // the moments.
   Matrix Evaluate(const Matrix& points, const ExpPolynomial& p) const;

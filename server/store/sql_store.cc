@@ -454,33 +454,19 @@ absl::Status SqlStore::ScanItems(const PublicParameters& parameters, absl::strin
   return absl::OkStatus();
 }
 
-// Seeks in steps, each within the time of a statement. Empty for 0.
-absl::StatusOr<std::string> SqlStore::IdBefore(SqlSession* session, const CollectionRow& collection,
-                                               int64_t first) const {
-  std::string id;
-  for (int64_t left = first; left > 0; left -= kChunkRows) {
-    std::optional<std::string> found;
-    PM_RETURN_IF_ERROR(session->Query(
-        "SELECT id FROM items WHERE collection = $1 AND id > $2 ORDER BY id LIMIT 1 OFFSET $3",
-        {collection.key, SqlUtf8{id}, std::min(left, kChunkRows) - 1},
-        [&](const SqlRow& row) { found = row.Text(0); }));
-    if (!found.has_value()) return Damaged("a collection counts other items than it has");
-    id = *std::move(found);
-  }
-  return id;
-}
-
-absl::Status SqlStore::ReadItems(SqlSession* session, const CollectionRow& collection,
-                                 int64_t first, int64_t count, int64_t feature_dim,
-                                 GalleryVisitor visit) {
+absl::Status SqlStore::ReadGallery(const PublicParameters& parameters, GalleryVisitor visit) {
+  const int64_t feature_dim = parameters.feature_dim;
+  PM_ASSIGN_OR_RETURN(const auto begun, BeginWith(parameters.collection_uuid, Lock::kRead));
+  const auto& [session, collection] = begun;
+  PM_ASSIGN_OR_RETURN(const int64_t count, ExactItems(session.get(), collection));
+  PM_RETURN_IF_ERROR(FollowIndexes(session.get()));
   const int64_t part_rows = GalleryPartRows(feature_dim);
-  PM_RETURN_IF_ERROR(FollowIndexes(session));
-  PM_ASSIGN_OR_RETURN(std::string after, IdBefore(session, collection, first));
+  std::string after;
   int64_t left = count;
   do {
     const int64_t wanted = std::min(part_rows, left);
     // Reads beyond the last item, to detect a wrong count.
-    const bool ends = wanted == left && first + count == collection.items;
+    const bool ends = wanted == left;
     Gallery part;
     part.version = static_cast<uint64_t>(collection.latest_version);
     part.collection = collection.key;
@@ -504,13 +490,6 @@ absl::Status SqlStore::ReadItems(SqlSession* session, const CollectionRow& colle
     PM_RETURN_IF_ERROR(visit(count, std::move(part)));
   } while (left > 0);
   return absl::OkStatus();
-}
-
-absl::Status SqlStore::ReadGallery(const PublicParameters& parameters, GalleryVisitor visit) {
-  PM_ASSIGN_OR_RETURN(auto begun, BeginWith(parameters.collection_uuid, Lock::kRead));
-  auto& [session, collection] = begun;
-  PM_ASSIGN_OR_RETURN(collection.items, ExactItems(session.get(), collection));
-  return ReadItems(session.get(), collection, 0, collection.items, parameters.feature_dim, visit);
 }
 
 absl::StatusOr<int64_t> SqlStore::ExactItems(SqlSession* session,
@@ -573,18 +552,10 @@ absl::Status SqlStore::DeleteRows(SqlSession* session, const LargeTable& table, 
   return absl::OkStatus();
 }
 
-absl::StatusOr<uint64_t> SqlStore::SaveEmbedding(const PublicParameters& parameters,
-                                                 const Embedding& embedding) {
-  return SaveRows(parameters, embedding, 0, [&](SqlSession* session, int64_t key) {
-    return WriteEmbeddedItems(session, key, embedding);
-  });
-}
-
 // Writes and deletes the rows before locking the collection, so that its items can change while the
 // rows are written.
-absl::StatusOr<uint64_t> SqlStore::SaveRows(
-    const PublicParameters& parameters, const Embedding& embedding, int64_t key,
-    absl::FunctionRef<absl::Status(SqlSession* session, int64_t key)> write) {
+absl::StatusOr<uint64_t> SqlStore::SaveEmbedding(const PublicParameters& parameters,
+                                                 const Embedding& embedding) {
   const std::string& uuid = parameters.collection_uuid;
   const auto items_version = static_cast<int64_t>(embedding.items_version);
   PM_ASSIGN_OR_RETURN(const auto begun, BeginWith(uuid, Lock::kKeepAlive));
@@ -594,10 +565,8 @@ absl::StatusOr<uint64_t> SqlStore::SaveRows(
   }
   PM_ASSIGN_OR_RETURN(const EmbeddingRow seen, FindEmbedding(session.get(), collection.key));
   if (items_version < seen.items_version) return LaterEmbeddingError(seen.items_version);
-  if (key == 0) {
-    PM_ASSIGN_OR_RETURN(key, NewKey(session.get()));
-  }
-  PM_RETURN_IF_ERROR(write(session.get(), key));
+  PM_ASSIGN_OR_RETURN(const int64_t key, NewKey(session.get()));
+  PM_RETURN_IF_ERROR(WriteEmbeddedItems(session.get(), key, embedding));
   PM_RETURN_IF_ERROR(DeleteRows(session.get(), kEmbeddedItems, seen.key));
   PM_RETURN_IF_ERROR(FindCollection(session.get(), uuid, Lock::kChange).status());
   PM_ASSIGN_OR_RETURN(const EmbeddingRow former, FindEmbedding(session.get(), collection.key));

@@ -219,19 +219,11 @@ class SqlStore : public Store {
   // Versions continue after `version`.
   absl::Status InsertItems(SqlSession* session, int64_t key, const Gallery& gallery,
                            uint64_t version);
-  // `count` items from number `first` on, ordered by id, as in Store::ReadGallery; `count` is the
-  // total. Seeking takes O(first).
-  absl::Status ReadItems(SqlSession* session, const CollectionRow& collection, int64_t first,
-                         int64_t count, int64_t feature_dim, GalleryVisitor visit);
   // The items of the collection or, exactly, of the shard.
   absl::StatusOr<int64_t> ExactItems(SqlSession* session, const CollectionRow& collection) const;
   // Deletes all rows of a key, in statements that each end within their time.
   static absl::Status DeleteRows(SqlSession* session, const LargeTable& table, int64_t key);
   static absl::Status DeleteCells(SqlSession* session, int64_t collection);
-  // SaveEmbedding with rows under `key`, or a new one if it is 0, that `write` writes.
-  absl::StatusOr<uint64_t> SaveRows(
-      const PublicParameters& parameters, const Embedding& embedding, int64_t key,
-      absl::FunctionRef<absl::Status(SqlSession* session, int64_t key)> write);
 
   absl::Status ScanItems(const PublicParameters& parameters, absl::string_view after, int64_t limit,
                          bool with_features, absl::FunctionRef<bool(Item)> visit) override;
@@ -241,8 +233,6 @@ class SqlStore : public Store {
   absl::Status DecodeFeatures(absl::string_view id, absl::string_view blob, int64_t feature_dim,
                               float* values) const;
   absl::StatusOr<Item> ReadItem(const SqlRow& row, int64_t feature_dim, bool with_features) const;
-  absl::StatusOr<std::string> IdBefore(SqlSession* session, const CollectionRow& collection,
-                                       int64_t first) const;
   absl::Status ReadEmbeddedItems(SqlSession* session, int64_t key, int64_t embedding_dim,
                                  Embedding* embedding) const;
   // Updates the collection's counts, notifies other daemons and commits.

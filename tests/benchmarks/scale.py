@@ -405,9 +405,6 @@ class Scale:
         self.restore()
         with self.start() as daemon:
             self.rebuild(daemon)
-        if self.postgres:
-            for ranks in (1, 2):
-                self.embed(ranks)
 
     def fill(self, daemon):
         things, client = Things(), self.client(daemon)
@@ -526,26 +523,6 @@ class Scale:
         self.recorder.measure("rebuild: cells", lambda: client.wait_for_cells("things", f"ready: {left + 1000} "),
                               cells_bytes(self.rows))
         self.write_config(0)
-
-    def embed(self, ranks):
-        """The job of privatemaild-embed, while no daemon runs."""
-        command = ["mpirun", "--allow-run-as-root", "-n", str(ranks), self.build / "server/privatemaild-embed", "--collection",
-                   "things", "--postgres-file", self.folder / "conninfo", "--data-dir", self.folder / "data"]
-        before, postgres, begun = client_seconds(), self.recorder.postgres_seconds(), time.perf_counter()
-        peak = 0
-        with subprocess.Popen(command, stdout=self.log, stderr=self.log) as job:
-            while job.poll() is None:
-                for child in pathlib.Path(f"/proc/{job.pid}/task/{job.pid}/children").read_text().split():
-                    try:
-                        peak = max(peak, memory(child, "VmHWM"))
-                    except (FileNotFoundError, ValueError):  # it has just ended
-                        pass
-                time.sleep(.1)
-        assert job.returncode == 0, f"see {self.log.name}"
-        self.recorder.add(f"privatemaild-embed, {ranks} ranks", seconds=time.perf_counter() - begun,
-                          daemon=client_seconds() - before, client=0,
-                          postgres=self.recorder.postgres_seconds() - postgres, peak=peak, stated=build_bytes(self.rows) + ROOM, disk=self.recorder.disk())
-
 
 def describe(figures):
     """Seconds, processor seconds, memory and disk of a step, and what else it has."""

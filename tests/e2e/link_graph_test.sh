@@ -3,7 +3,7 @@
 #   - the daemon contains no object, library or header of client/, and no OpenCV
 #   - no cycle of includes between folders, and none from a library to a program
 #   - what computes knows no messages; of the stores one file does, which keeps parameters in their bytes
-#   - only RPC, services, connect, daemon and transport include grpcpp; only server/mpi/ranks.cc and its watchdog.h include MPI
+#   - only RPC, services, connect, daemon and transport include grpcpp
 #   - of the client, only the reader of the user's index files calls FAISS, and nothing calls OpenCV itself
 #   - the C library loads the standard libraries only, and shows its own functions only
 #   - programs with a network channel do not link seeded noise; the evaluation's module, which does, has no channel
@@ -24,16 +24,12 @@ if found=$(cd "$1" && grep -rlE '#include [<"]grpcpp' common client server | gre
   printf 'these include grpcpp and must not:\n%s\n' "$found"
   exit 1
 fi
-if found=$(cd "$1" && grep -rlE '#include [<"]mpi' common client server | grep -vE '^server/mpi/(ranks.cc|watchdog.h)$'); then
-  printf 'these include MPI and must not:\n%s\n' "$found"
-  exit 1
-fi
 if found=$(cd "$1" && grep -rlE '#include <(faiss|opencv2)/' client | grep -vE '^client/cli/faiss_index.cc$'); then
   printf 'these call FAISS or OpenCV, which data of a server must not reach:\n%s\n' "$found"
   exit 1
 fi
-if found=$(ninja -C "$2" -t inputs server/privatemaild | grep -iE 'libmpi|privatemail_mpi|privatemail_features'); then
-  printf 'privatemaild links MPI or OpenCV:\n%s\n' "$found"
+if found=$(ninja -C "$2" -t inputs server/privatemaild | grep -i privatemail_features); then
+  printf 'privatemaild links OpenCV:\n%s\n' "$found"
   exit 1
 fi
 if found=$(cd "$1" && grep -rlE '#include "(common/wire|privatemail/v1)/' common server/engine server/cells server/store |
@@ -41,7 +37,7 @@ if found=$(cd "$1" && grep -rlE '#include "(common/wire|privatemail/v1)/' common
   printf 'these include messages and must not:\n%s\n' "$found"
   exit 1
 fi
-found=$(cd "$1" && grep -roE '#include "(client/(cli|python)|server/(daemon|mpi))/' common client server |
+found=$(cd "$1" && grep -roE '#include "(client/(cli|python)|server/daemon)/' common client server |
   awk -F '["/:]' '{ if (index($0, $(NF - 2) "/" $(NF - 1) "/") != 1) print }')
 if [ -n "$found" ]; then
   printf 'these include a program and must not:\n%s\n' "$found"

@@ -32,17 +32,18 @@ const char kCopyEmbeddedItems[] =
 std::string EmbeddedItemsEncoder::Next() {
   static constexpr char kHeader[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0";
   static constexpr char kTrailer[] = "\377\377";
-  if (done_ == items_.ids.size()) return "";
+  if (done_ == embedding_.ids.size()) return "";
   std::string rows(kHeader, sizeof(kHeader) - 1);
-  for (; done_ < items_.ids.size() && rows.size() < kPieceBytes; ++done_) {
+  for (; done_ < embedding_.ids.size() && rows.size() < kPieceBytes; ++done_) {
     const auto row = static_cast<Eigen::Index>(done_);
     AppendBigEndian(kEmbeddedColumns, &rows);
     AppendValue(static_cast<uint64_t>(key_), &rows);
-    AppendValue(static_cast<uint64_t>(items_.first + row), &rows);
-    AppendBytes(items_.ids[done_], &rows);
-    AppendValue(static_cast<uint32_t>(items_.labels[done_]), &rows);
-    AppendBytes(BytesOf(items_.coordinates->row(row).data(), items_.coordinates->cols()), &rows);
-    AppendBytes(items_.payloads[done_], &rows);
+    AppendValue(static_cast<uint64_t>(row), &rows);
+    AppendBytes(embedding_.ids[done_], &rows);
+    AppendValue(static_cast<uint32_t>(embedding_.labels[done_]), &rows);
+    AppendBytes(BytesOf(embedding_.coordinates.row(row).data(), embedding_.coordinates.cols()),
+                &rows);
+    AppendBytes(embedding_.payloads[done_], &rows);
   }
   return rows.append(kTrailer, sizeof(kTrailer) - 1);
 }

@@ -188,17 +188,6 @@ absl::Status PreparePostgresSchema(postgres::Pool* pool, const Shard& shard) {
   return transaction->Commit();
 }
 
-// Returns the number of rows.
-absl::StatusOr<int64_t> CopyEmbeddedItems(SqlSession* session, absl::string_view rows) {
-  PM_ASSIGN_OR_RETURN(
-      const postgres::Result copied,
-      static_cast<postgres::Transaction*>(session)->Copy(postgres::kCopyEmbeddedItems, rows));
-  int64_t count = 0;
-  absl::string_view tag = copied.command();
-  if (absl::ConsumePrefix(&tag, "COPY ") && absl::SimpleAtoi(tag, &count)) return count;
-  return absl::InternalError("the database does not say how many rows it copied");
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<PostgresStore>> PostgresStore::Open(
@@ -257,39 +246,14 @@ absl::StatusOr<int64_t> PostgresStore::NewKey(SqlSession* session) {
   return session->QueryInt("SELECT nextval('embedding_keys')", {});
 }
 
-absl::StatusOr<int64_t> PostgresStore::NewEmbeddingKey() {
-  PM_ASSIGN_OR_RETURN(const auto session, Begin(/*writes=*/true));
-  PM_ASSIGN_OR_RETURN(const int64_t key, NewKey(session.get()));
-  PM_RETURN_IF_ERROR(session->Commit());
-  return key;
-}
-
 absl::Status PostgresStore::WriteEmbeddedItems(SqlSession* session, int64_t key,
                                                const Embedding& embedding) {
-  postgres::EmbeddedItemsEncoder rows(
-      key, {0, embedding.ids, embedding.labels, embedding.payloads, &embedding.coordinates});
+  auto* transaction = static_cast<postgres::Transaction*>(session);
+  postgres::EmbeddedItemsEncoder rows(key, embedding);
   for (std::string piece = rows.Next(); !piece.empty(); piece = rows.Next()) {
-    PM_RETURN_IF_ERROR(CopyEmbeddedItems(session, piece).status());
+    PM_RETURN_IF_ERROR(transaction->Copy(postgres::kCopyEmbeddedItems, piece).status());
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<uint64_t> PostgresStore::SaveEncoded(const PublicParameters& parameters,
-                                                    const Embedding& embedding, int64_t key,
-                                                    int64_t count, EncodedRows next) {
-  const auto write = [&](SqlSession* session, int64_t /*key*/) -> absl::Status {
-    int64_t written = 0;
-    while (true) {
-      PM_ASSIGN_OR_RETURN(const std::string rows, next());
-      if (rows.empty()) break;
-      PM_ASSIGN_OR_RETURN(const int64_t copied, CopyEmbeddedItems(session, rows));
-      written += copied;
-    }
-    if (written == count) return absl::OkStatus();
-    return absl::InternalError(
-        absl::StrCat("an embedding of ", count, " rows came with ", written));
-  };
-  return SaveRows(parameters, embedding, key, write);
 }
 
 absl::StatusOr<int64_t> PostgresStore::PrunableVersion(SqlSession* session,
@@ -383,20 +347,6 @@ absl::StatusOr<std::shared_ptr<const void>> PostgresStore::ClaimCells(
                                            is_shard_ ? pool_.info().search_path : "")}}));
   if (locked.Int(0) == 1) return session;
   return std::shared_ptr<const void>();
-}
-
-absl::Status PostgresStore::ReadRange(const StoredCollection& collection, int64_t first,
-                                      int64_t count, GalleryVisitor visit) {
-  PM_ASSIGN_OR_RETURN(const auto begun,
-                      BeginWith(collection.parameters.collection_uuid, Lock::kRead));
-  const auto& [session, found] = begun;
-  if (found.key != collection.key ||
-      static_cast<uint64_t>(found.latest_version) != collection.latest_version) {
-    return absl::AbortedError(absl::StrCat(
-        "the items of collection ", collection.name, " were changed, expected version ",
-        collection.latest_version, " of them, found version ", found.latest_version));
-  }
-  return ReadItems(session.get(), found, first, count, collection.parameters.feature_dim, visit);
 }
 
 }  // namespace privatemail::server

@@ -46,20 +46,6 @@ class PostgresStore final : public SqlStore {
   std::unique_ptr<ChangeWatch> Watch(std::function<absl::Status()> changed,
                                      std::function<void(const absl::Status&)> report) override;
 
-  // ReadGallery for `count` existing items from number `first` on, ordered by id. Seeking takes
-  // O(first). ABORTED: items have changed since `collection` was loaded.
-  absl::Status ReadRange(const StoredCollection& collection, int64_t first, int64_t count,
-                         GalleryVisitor visit);
-
-  // SaveEmbedding with `count` rows that other processes encode: pieces of EmbeddedItemsEncoder for
-  // `key`, in any order, "" after the last. `embedding` has no rows. An error of `next` ends it and
-  // is returned. INTERNAL: another number of rows.
-  using EncodedRows = absl::FunctionRef<absl::StatusOr<std::string>()>;
-  absl::StatusOr<int64_t> NewEmbeddingKey();
-  absl::StatusOr<uint64_t> SaveEncoded(const PublicParameters& parameters,
-                                       const Embedding& embedding, int64_t key, int64_t count,
-                                       EncodedRows next);
-
  protected:
   absl::Status ImportParts(const StoredCollection& collection, GallerySource source) override;
 

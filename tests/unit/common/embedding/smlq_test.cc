@@ -127,7 +127,7 @@ TEST(LabelGraph, AddAndMultiplyGiveSameBits) {
   const LabelGraph graph(labels, LabelGraphKind::kDistance, 4.5);
   const Matrix product = graph.MultiplyLaplacian(v);
   Matrix sum = Matrix::Zero(700, 2);
-  ASSERT_TRUE(graph.AddLaplacian(1, v, &sum).ok());
+  graph.AddLaplacian(1, v, &sum);
   EXPECT_EQ(sum, product);
 }
 

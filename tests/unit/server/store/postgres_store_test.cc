@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/operator_only_error.h"
-#include "server/store/postgres/embedded_items_encoder.h"
 #include "tests/testing/wait_until.h"
 #include "tests/unit/server/store/store_backend.h"
 
@@ -39,49 +38,18 @@ TEST_F(TwoDaemons, ConcurrentCreatesOfOneNameLetOneThrough) {
   }
 }
 
-// GalleryPartRows(4) is 5000.
-TEST_F(TwoDaemons, RangesEqualGalleryParts) {
-  constexpr int kItems = 5003;
-  const Gallery all = ManyItems(kItems);
-  ASSERT_THAT(Import(one_.get(), fruit_, all), IsOk());
-  const StoredCollection now = *one_->LoadCollection(fruit_.parameters.collection_uuid);
-  for (const auto& [first, count] : std::vector<std::pair<int, int>>{
-           {0, 0}, {0, 1}, {0, 5000}, {0, kItems}, {1, 5001}, {3, 5000}, {5002, 1}, {kItems, 0}}) {
-    Gallery range;
-    FloatMatrix features(count, kDim);
-    const auto visit = [&, count = count](int64_t items, Gallery part) {
-      EXPECT_EQ(items, count);
-      features.middleRows(std::ssize(range.ids), part.features.rows()) = part.features;
-      AppendRows(std::move(part), &range);
-      return absl::OkStatus();
-    };
-    ASSERT_THAT(one_->ReadRange(now, first, count, visit), IsOk());
-    ASSERT_THAT(range.ids, SizeIs(count)) << first;
-    for (int i = 0; i < count; ++i) EXPECT_EQ(range.ids[i], all.ids[first + i]);
-    EXPECT_EQ(features, all.features.middleRows(first, count));
-  }
-  const auto ignore = [](int64_t, Gallery) { return absl::OkStatus(); };
-  ASSERT_THAT(one_->DeleteItems(fruit_.parameters, {"000001"}), IsOk());
-  EXPECT_THAT(one_->ReadRange(now, 0, 1, ignore),
-              FailsWith(kAborted, "expected version 5003 of them, found version 5004"));
-}
-
-TEST_F(TwoDaemons, WrongCountInRangeReturnsDataLoss) {
+TEST_F(TwoDaemons, WrongCountReturnsDataLoss) {
   ASSERT_THAT(one_->Create(fruit_), IsOk());
   ASSERT_THAT(one_->Upsert(fruit_.parameters, MakeItems(10, 1)), IsOk());
-  const auto read = [&](const char* count, int64_t first, int64_t items) {
+  for (const int count : {9, 11}) {
     PostgresServer::Ask(conninfo_,
                         absl::StrCat("UPDATE privatemail.collections SET items = ", count));
-    return one_->ReadRange(*one_->LoadCollection(fruit_.parameters.collection_uuid), first, items,
-                           [](int64_t, Gallery) { return absl::OkStatus(); });
-  };
-  EXPECT_THAT(read("10", 5, 5), IsOk());
-  const absl::Status damaged = read("11", 5, 6);
-  EXPECT_THAT(damaged,
-              FailsWith(kDataLoss, "database is damaged (a collection counts other items"));
-  EXPECT_TRUE(IsOperatorOnlyError(damaged));
-  EXPECT_THAT(read("9", 5, 4), FailsWith(kDataLoss, "counts other items"));
-  EXPECT_THAT(read("13", 12, 1), FailsWith(kDataLoss, "counts other items"));
+    const absl::Status damaged =
+        one_->ReadGallery(fruit_.parameters, [](int64_t, Gallery) { return absl::OkStatus(); });
+    EXPECT_THAT(damaged,
+                FailsWith(kDataLoss, "database is damaged (a collection counts other items"));
+    EXPECT_TRUE(IsOperatorOnlyError(damaged));
+  }
 }
 
 // The statistics count the rows that were fetched. A plan that sorts what follows each of the 8
@@ -104,82 +72,6 @@ TEST_F(TwoDaemons, GalleryWithoutStatisticsIsReadOnce) {
     return fetched > 30000;
   }));
   EXPECT_LE(fetched, 2 * kItems);
-}
-
-// Encodes rows [first, end) of an embedding, as one of several processes does.
-std::vector<std::string> Encode(const Embedding& embedding, int64_t key, size_t first, size_t end) {
-  const auto at = static_cast<Eigen::Index>(first);
-  const auto count = static_cast<Eigen::Index>(end - first);
-  const Matrix coordinates = embedding.coordinates.middleRows(at, count);
-  postgres::EmbeddedItemsEncoder encoder(
-      key, {at, absl::MakeConstSpan(embedding.ids).subspan(first, end - first),
-            absl::MakeConstSpan(embedding.labels).subspan(first, end - first),
-            absl::MakeConstSpan(embedding.payloads).subspan(first, end - first), &coordinates});
-  std::vector<std::string> pieces;
-  for (std::string piece = encoder.Next(); !piece.empty(); piece = encoder.Next()) {
-    pieces.push_back(std::move(piece));
-  }
-  return pieces;
-}
-
-class EncodedEmbedding : public TwoDaemons {
- protected:
-  EncodedEmbedding() {
-    for (int i = 0; i < kRows; ++i) {
-      large_.payloads[i] = absl::StrCat("{\"n\": ", i, "}");
-      large_.labels[i] = -i;
-    }
-    EXPECT_THAT(one_->Create(fruit_), IsOk());
-    EXPECT_THAT(one_->SaveEmbedding(fruit_.parameters, SomeEmbedding(3)), IsOk());
-  }
-
-  // end: what the source returns after the pieces
-  absl::StatusOr<uint64_t> Save(const std::vector<std::string>& pieces, int64_t key,
-                                const absl::StatusOr<std::string>& end = "") {
-    size_t next = 0;
-    return one_->SaveEncoded(fruit_.parameters, large_, key, kRows,
-                             [&]() -> absl::StatusOr<std::string> {
-                               return next < pieces.size() ? pieces[next++] : end;
-                             });
-  }
-
-  void ExpectFormerVersion() {
-    EXPECT_EQ((*one_->LoadEmbedding(fruit_.parameters))->version, 1u);
-    EXPECT_EQ(PostgresServer::Ask(conninfo_, "SELECT count(*) FROM privatemail.embedded_items"),
-              "3");
-  }
-
-  static constexpr int kRows = 30000;  // three megabytes
-  Embedding large_ = EmbeddingOf(ManyItems(kRows));
-};
-
-TEST_F(EncodedEmbedding, PiecesOfTwoProcessesAreOneEmbedding) {
-  const int64_t key = *one_->NewEmbeddingKey();
-  std::vector<std::string> pieces = Encode(large_, key, 12345, kRows);
-  EXPECT_THAT(pieces, SizeIs(::testing::Gt(1)));
-  for (std::string& piece : Encode(large_, key, 0, 12345)) pieces.push_back(std::move(piece));
-  EXPECT_EQ(*Save(pieces, key), 2u);
-  const Embedding loaded = one_->LoadEmbedding(fruit_.parameters).value().value();
-  EXPECT_EQ(loaded.ids, large_.ids);
-  EXPECT_EQ(loaded.labels, large_.labels);
-  EXPECT_EQ(loaded.payloads, large_.payloads);
-  EXPECT_EQ(loaded.coordinates, large_.coordinates);
-}
-
-TEST_F(EncodedEmbedding, MissingRepeatedOrDamagedPiecesKeepTheFormerVersion) {
-  const int64_t key = *one_->NewEmbeddingKey();
-  std::vector<std::string> pieces = Encode(large_, key, 0, 12345);
-  EXPECT_THAT(Save(pieces, key), FailsWith(kInternal, "of 30000 rows came with 12345"));
-  ExpectFormerVersion();
-  EXPECT_THAT(Save(pieces, key, absl::AbortedError("rank 1")), FailsWith(kAborted, "rank 1"));
-  ExpectFormerVersion();
-  pieces.push_back(pieces.front());
-  EXPECT_FALSE(Save(pieces, key).ok());
-  ExpectFormerVersion();
-  pieces.back().resize(pieces.back().size() / 2);
-  EXPECT_FALSE(Save(pieces, key).ok());
-  ExpectFormerVersion();
-  EXPECT_THAT(one_->SaveEmbedding(fruit_.parameters, large_), IsOk()) << "the session goes on";
 }
 
 TEST_F(TwoDaemons, SavingEmbeddingDoesNotBlockWrites) {
