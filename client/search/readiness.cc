@@ -29,6 +29,7 @@ absl::StatusOr<std::optional<Awaited>> AwaitedOf(const v1::GetCollectionResponse
   if (absl::IsUnavailable(QualityOf(c).status()) && !withheld) {
     return Awaited{"the quality of the cells", CellsShare(c)};
   }
+  if (c.has_cells_share()) return Awaited{"the cells of the latest build", c.cells_share()};
   return std::nullopt;
 }
 

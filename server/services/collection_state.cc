@@ -132,8 +132,11 @@ void DescribeCollection(const CollectionView& view, v1::GetCollectionResponse* p
   CollectionToProto(view, proto);
   const std::optional<double> done = view.collection->build_share();
   if (done.has_value()) proto->set_build_share(*done);
+  // Preparing the cells of the latest build has not begun yet.
+  const bool is_due = view.cells != nullptr && view.cells_problem.ok() &&
+                      view.cells->embedding_version() < proto->embedding_version();
   const std::optional<double> cells = view.collection->cells_share();
-  if (cells.has_value()) proto->set_cells_share(*cells);
+  if (cells.has_value() || is_due) proto->set_cells_share(cells.value_or(0));
 }
 
 }  // namespace privatemail::server

@@ -58,6 +58,10 @@ void AddParts(const Parts& parts, v1::GetCollectionResponse* answer) {
       answer->set_build_share(
           std::min(part.build_share(), answer->has_build_share() ? answer->build_share() : 1));
     }
+    if (part.has_cells_share()) {
+      answer->set_cells_share(
+          std::min(part.cells_share(), answer->has_cells_share() ? answer->cells_share() : 1));
+    }
     if (!part.has_encrypted()) continue;
     v1::EncryptedStatus& encrypted = *answer->mutable_encrypted();
     encrypted.set_rows(encrypted.rows() + part.encrypted().rows());

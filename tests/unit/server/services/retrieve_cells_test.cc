@@ -3,6 +3,7 @@
 #include <functional>
 #include <set>
 
+#include "absl/strings/str_cat.h"
 #include "common/items/item_code.h"
 #include "common/rpc/status.h"
 #include "tests/unit/server/services/daemon_state.h"
@@ -78,6 +79,18 @@ class RetrieveCellsTest : public ServiceTest {
     return answer;
   }
 };
+
+// `build --wait` must not end while the cells of the former build still answer.
+TEST_F(RetrieveCellsTest, ShareTellsThatCellsOfAnEarlierBuildAnswer) {
+  v1::RetrieveCellsRequest request = RequestFor(MakeReady());
+  for (int round = 1; round <= 20; ++round) {
+    Fill(absl::StrCat("round", round));
+    ASSERT_TRUE(WaitUntil([&] { return !Get("fruit").has_cells_share(); }));
+    const Answer answer = AskCells(request);
+    ASSERT_THAT(answer.status, IsOk());
+    EXPECT_EQ(answer.messages.front().items_version(), static_cast<uint64_t>(kItems * (round + 1)));
+  }
+}
 
 TEST_F(RetrieveCellsTest, ReturnsCodedItemsOnceUpToLimit) {
   v1::RetrieveCellsRequest request = RequestFor(MakeReady());
