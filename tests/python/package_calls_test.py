@@ -51,9 +51,8 @@ class Connections(unittest.TestCase):
             self.assertEqual(pm.connect("127.0.0.1:9", insecure=True, state=service.state).state, service.state)
             client.close()
             self.assertIn("closed", repr(client))
-        with mock.patch.dict(os.environ, {"PRIVATEMAIL_SERVER": ""}), self.assertRaisesRegex(
-                pm.InvalidArgument, r'^server must be given, as connect\("HOST:PORT"\) or .* PRIVATEMAIL_SERVER, but'):
-            pm.connect()
+        with mock.patch.dict(os.environ, {"PRIVATEMAIL_SERVER": ""}):
+            self.assertIn("'127.0.0.1:50051'", repr(pm.connect(state=service.state)))
 
     def test_ledger_of_an_own_server_is_beside_its_data(self):
         with mock.patch.dict(os.environ), tempfile.TemporaryDirectory() as folder:

@@ -32,6 +32,9 @@ class _NotCopied:
         raise WrongUse(_NO_COPY)
 
 
+DEFAULT_SERVER = "127.0.0.1:50051"  # the command line's, too
+
+
 @checked_call
 def connect(server: str = "", *, trust: str = "", ca_file: Path = "", key_file: Path = "",
             certificate: Path = "", certificate_key: Path = "", insecure: bool = False, deadline: float = 30.0,
@@ -42,8 +45,9 @@ def connect(server: str = "", *, trust: str = "", ca_file: Path = "", key_file: 
     authorities. key_file: file with the access key, of mode 0600. certificate, certificate_key: PEM, for mutual TLS.
     insecure: no TLS. deadline: seconds of a call. max_memory: bytes that answers may take. state: folder of the ledger;
     by default the command line's, so that there is one budget.
-    What is not given is taken from the environment: PRIVATEMAIL_SERVER, PRIVATEMAIL_STATE and, for that server alone,
-    PRIVATEMAIL_TRUST, else PRIVATEMAIL_CA (unless ca_file or insecure is given) and PRIVATEMAIL_KEY_FILE (unless insecure).
+    What is not given is taken from the environment: PRIVATEMAIL_SERVER (else 127.0.0.1:50051), PRIVATEMAIL_STATE and, for
+    that server alone, PRIVATEMAIL_TRUST, else PRIVATEMAIL_CA (unless ca_file or insecure is given) and
+    PRIVATEMAIL_KEY_FILE (unless insecure).
     """
     deadline, max_memory = _arrays.number("deadline", deadline), _arrays.integer("max_memory", max_memory)
     server, trust = _arrays.text("server", server), _arrays.text("trust", trust)
@@ -51,11 +55,8 @@ def connect(server: str = "", *, trust: str = "", ca_file: Path = "", key_file: 
     ca_file, key_file = _arrays.path("ca_file", ca_file), _arrays.path("key_file", key_file)
     certificate = _arrays.path("certificate", certificate)
     certificate_key = _arrays.path("certificate_key", certificate_key)
-    usual = os.environ.get("PRIVATEMAIL_SERVER", "")
+    usual = os.environ.get("PRIVATEMAIL_SERVER") or DEFAULT_SERVER
     server = server or usual
-    if not server:
-        raise wrong("server", 'must be given, as connect("HOST:PORT") or in the environment as PRIVATEMAIL_SERVER, '
-                              "but is in neither")
     if not insecure and server == usual:  # another server must not get this one's key
         trust = trust or ("" if ca_file else os.environ.get("PRIVATEMAIL_TRUST", ""))
         ca_file = ca_file or ("" if trust else os.environ.get("PRIVATEMAIL_CA", ""))
