@@ -65,9 +65,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const asio::ip::tcp::endpoint address = privatemail::server::StartGateway();
   asio::io_context io;
   asio::ip::tcp::socket client(io);
-  client.connect(address);
-  client.set_option(asio::socket_base::linger(true, 0));  // leaves no port in use
   boost::system::error_code error;
+  do {  // the alarm of libFuzzer interrupts
+    client = asio::ip::tcp::socket(io);
+    client.connect(address, error);
+  } while (error == asio::error::interrupted);
+  if (error) throw boost::system::system_error(error);
+  client.set_option(asio::socket_base::linger(true, 0));  // leaves no port in use
   asio::write(client, asio::buffer(data, size), error);
   // Until the gateway has answered and closed, or waits for more.
   char answer[4096];
