@@ -451,7 +451,7 @@ absl::StatusOr<CollectionView> Catalog::Build(absl::string_view name, const Step
   PM_RETURN_IF_ERROR(found.status());
   const CollectionPtr collection = CollectionView(*std::move(found)).collection;
   if (store_->is_shard()) PM_RETURN_IF_ERROR(CheckCanBeSharded(*collection->view().published));
-  PM_RETURN_IF_ERROR(collection->BeginBuild());
+  PM_RETURN_IF_ERROR(collection->BeginBuild(/*needs_items=*/!store_->is_shard()));
   bool outdated = false;
   // Also after an exception, such as std::bad_alloc.
   auto end = absl::MakeCleanup([&] { outdated = collection->EndBuild(); });

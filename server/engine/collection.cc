@@ -197,7 +197,7 @@ void Collection::RecordDeletion(uint64_t items, uint64_t latest_version,
   RecordDuringLoads(deleted);
 }
 
-absl::Status Collection::BeginBuild() {
+absl::Status Collection::BeginBuild(bool needs_items) {
   const std::lock_guard<std::mutex> guard(mutex_);
   const std::string& name = view_.published->name;
   PM_RETURN_IF_ERROR(CheckHasAnchors(name, view_.published->parameters));
@@ -205,7 +205,7 @@ absl::Status Collection::BeginBuild() {
     return absl::AbortedError(
         absl::StrCat("collection ", name, " is being built already: wait for that build to end"));
   }
-  if (view_.items == 0) {
+  if (needs_items && view_.items == 0) {
     return absl::FailedPreconditionError(absl::StrCat("collection ", name, " has no items"));
   }
   building_ = true;

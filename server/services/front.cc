@@ -137,6 +137,7 @@ absl::Status List(const Catalog& catalog, Shards& shards, const v1::ListCollecti
 absl::Status Build(const Catalog& catalog, Shards& shards, const v1::BuildEmbeddingRequest& request,
                    Call& call) {
   PM_ASSIGN_OR_RETURN(const CollectionView view, catalog.Find(request.collection()));
+  PM_RETURN_IF_ERROR(CheckHasItems(view));
   PM_ASSIGN_OR_RETURN(const auto streams,
                       shards.Ask<v1::BuildEmbeddingResponse>(call, request, shards.size()));
   v1::BuildEmbeddingResponse built;

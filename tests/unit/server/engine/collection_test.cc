@@ -28,7 +28,7 @@ TEST(Collection, ItemReinsertedBeforeGalleryIsReadIsFound) {
   ASSERT_TRUE(fruit->InstallRetriever(retriever(1, 10), {}));
   const CollectionView before = fruit->view();
   fruit->RecordItems(6, 10);
-  ASSERT_THAT(fruit->BeginBuild(), IsOk());
+  ASSERT_THAT(fruit->BeginBuild(/*needs_items=*/true), IsOk());
   ASSERT_TRUE(fruit->BeginCells().has_value());
   // Versions 11: deleted, 12: inserted again, 13: this one deleted; read together.
   fruit->AdoptDeletions({.retriever = before.retriever}, 13,
