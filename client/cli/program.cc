@@ -50,8 +50,9 @@ void AddSharedOptions(CLI::App& app, Context& context, double& deadline_seconds)
          "all addresses of the name")
       ->capture_default_str()
       ->envname("PRIVATEMAIL_SERVER");
-  app.add_option("--ca", connection.ca_file,
-                 "PEM file of authorities to trust; $PRIVATEMAIL_CA as --trust");
+  app.add_option(
+      "--ca", connection.ca_file,
+      "PEM file of authorities to trust; $PRIVATEMAIL_CA unless --trust or its variable is given");
   app.add_option(
       "--trust", connection.trust_fingerprint,
       "SHA-256 fingerprint of the only server certificate to trust; $PRIVATEMAIL_TRUST unless "

@@ -19,7 +19,7 @@ struct Pages {
 
 // Answers GET and HEAD without a key.
 //   /livez    200 while the process runs
-//   /readyz   200, or 503 while it drains; 200 also without the store, since searches still work
+//   /readyz   200 if `ready`, otherwise 503
 //   /metrics  Prometheus text
 // Other paths are 404, other methods 405, other hosts 421.
 HttpServer::Serve ServePages(Pages pages);

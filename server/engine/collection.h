@@ -106,8 +106,9 @@ class Collection : public std::enable_shared_from_this<Collection> {
   void RecordItems(uint64_t items, uint64_t latest_version);
   void RecordDeletion(uint64_t items, uint64_t latest_version, absl::Span<const std::string> ids);
 
-  // Starts a build. ABORTED: one is running. FAILED_PRECONDITION: no anchors, or no
-  // items although it needs some; a shard may not have heard of those in the store.
+  // Starts a build. needs_items: false on a shard, which may have none, and may not have heard yet
+  // of those in the store. ABORTED: one is running. FAILED_PRECONDITION: no anchors, or no items
+  // although it needs some.
   absl::Status BeginBuild(bool needs_items);
   // The bytes of the build's retriever beyond those of the one that it replaces, until EndBuild.
   void ReserveForBuild(int64_t bytes);

@@ -140,8 +140,6 @@ absl::Status Build(Catalog* catalog, Call& call, const v1::BuildEmbeddingRequest
                                 before.build_memory(CollectionView::Features::kInFile),
                                 call.limits().max_build_memory, "memory / 4"));
   PM_RETURN_IF_ERROR(CheckHasAnchors(name, before.published->parameters));
-  // The store may have items of which a shard has not heard yet; its front has checked.
-  if (!catalog->is_shard()) PM_RETURN_IF_ERROR(CheckHasItems(before));
   progress.set_rows(before.items +
                     static_cast<uint64_t>(before.published->parameters.anchor_count));
   PM_ASSIGN_OR_RETURN(const CollectionView built,

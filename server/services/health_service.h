@@ -55,7 +55,7 @@ class HealthService {
     if (draining_) return false;
     if (shards_ != nullptr) return shards_->Serve();
     if (!catalog_->is_shard()) return true;
-    // Collections that are added later take the others not out of service.
+    // Collections that are added later do not take the others out of service.
     if (!has_loaded_) has_loaded_ = absl::c_all_of(catalog_->List(), IsLoaded);
     return has_loaded_;
   }

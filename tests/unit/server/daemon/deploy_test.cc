@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/config/options.h"
+#include "server/config/settings.h"
 #include "tests/unit/server/daemon/certificates.h"
 #include "tests/unit/server/fixtures.h"
 
@@ -22,6 +23,17 @@ std::string UnitSetting(const std::string& key) {
     if (line.rfind(key + "=", 0) == 0) return line.substr(key.size() + 1);
   }
   return "";
+}
+
+TEST(Configurations, HaveOnlySettingsThatExist) {
+  for (const char* file :
+       {"kubernetes/privatemaild.toml", "kubernetes/shards/front.toml",
+        "kubernetes/shards/shard.toml", "compose/privatemaild.toml", "compose/shard.toml"}) {
+    DaemonOptions options;
+    const absl::StatusOr<Problems> wrong = ParseConfig(Deployed(file), file, &options);
+    ASSERT_THAT(wrong, IsOk());
+    EXPECT_THAT(wrong->status(), IsOk());
+  }
 }
 
 TEST(SystemdUnit, StopsAfterTheDrainWithoutCoreFiles) {
