@@ -38,10 +38,12 @@ TEST(ChargeText, LargeChargesSayWhatTheyAllow) {
 }
 
 TEST(ChargeText, LargeChargesForCellsSayWhatTheyBuy) {
-  auto [parameters, published, chunks] = MeasuredThings();
+  PublishedThings things = MeasuredThings();
   SearchRequest request;
   request.epsilon = 5;
-  const auto text = [&] { return ChargeText(request, Scheme::kCells, parameters, published); };
+  const auto text = [&] {
+    return ChargeText(request, Scheme::kCells, things.parameters, things.collection);
+  };
   // e^5 / (e^5 + 9) = .9428, of which .9 and of the rest .1; 100 items of 39 bytes
   const std::string own =
       "each query spends epsilon 5, which allows the server to become e^5 = 148 times as sure of a "
@@ -54,7 +56,7 @@ TEST(ChargeText, LargeChargesForCellsSayWhatTheyBuy) {
   request.items = 200;
   EXPECT_EQ(text(), own + "; a query takes about 7.83 kB");
   request.ask.reset();
-  published.clear_quality();
+  things.collection.clear_quality();
   EXPECT_EQ(text(), own + "; a query takes about 7.83 kB");
   request.items = 0;  // which a search refuses
   EXPECT_EQ(text(), own);
