@@ -83,13 +83,9 @@ struct ValueType {
   }
 };
 
-// how_to_save: what makes an array of the expected type of one of objects.
-absl::StatusOr<ValueType> ParseType(absl::string_view name, const std::string& descr,
-                                    absl::string_view how_to_save) {
-  if (descr == "|O") {
-    return BadFile(name, "it holds Python objects, whose format can run code and is not read: ",
-                   "save it with np.save(path, ", how_to_save, ")");
-  }
+constexpr absl::string_view kObjects = "|O";
+
+ValueType ParseType(const std::string& descr) {
   constexpr size_t kMaxWidth = size_t{1} << 20;
   ValueType type;
   if (descr.size() < 3 || descr.find_first_of("<>|=") != 0 ||
@@ -143,11 +139,7 @@ absl::StatusOr<int32_t> LabelAt(absl::string_view name, absl::string_view bytes,
              : type.width == 4 ? static_cast<double>(Load<float>(view, 0))
                                : Load<double>(view, 0);
   }
-  if (const std::optional<int32_t> label = WholeLabel(number); label.has_value()) return *label;
-  if (std::trunc(number) == number) {
-    return BadFile(name, "row ", row, ": the label is beyond what a 32-bit integer holds");
-  }
-  return BadFile(name, "row ", row, ": the label is no whole number");
+  return LabelOf(name, row, number);
 }
 
 // UTF-8 of a text that numpy pads with NUL: bytes ('S'), or characters of 4 bytes ('U').
@@ -196,10 +188,21 @@ std::optional<int32_t> WholeLabel(double number) {
   return static_cast<int32_t>(number);
 }
 
+absl::StatusOr<int32_t> LabelOf(absl::string_view name, int64_t row, double number) {
+  if (const std::optional<int32_t> label = WholeLabel(number); label.has_value()) return *label;
+  if (std::trunc(number) == number) {
+    return BadFile(name, "row ", row, ": the label is beyond what a 32-bit integer holds");
+  }
+  return BadFile(name, "row ", row, ": the label is no whole number");
+}
+
 absl::StatusOr<VectorFile> ParseNpyVectors(absl::string_view name, absl::string_view bytes) {
   PM_ASSIGN_OR_RETURN(const Header header, ParseHeader(name, bytes));
-  PM_ASSIGN_OR_RETURN(const ValueType type,
-                      ParseType(name, header.descr, "array.astype(\"float32\")"));
+  if (header.descr == kObjects) {
+    return BadFile(name, "it holds Python objects, whose format can run code and is not read: ",
+                   "save it with np.save(path, array.astype(\"float32\"))");
+  }
+  const ValueType type = ParseType(header.descr);
   if (!type.IsNumber()) {
     return BadFile(name, "expected floats of 16 to 64 bits or integers, got dtype '",
                    absl::CHexEscape(header.descr.substr(0, 40)), "'");
@@ -228,7 +231,10 @@ absl::StatusOr<LabelColumn> ParseNpyLabels(absl::string_view name, absl::string_
                    " dimensions",
                    header.shape.size() == 2 ? absl::StrCat(", shape ", ShapeText(header)) : "");
   }
-  PM_ASSIGN_OR_RETURN(const ValueType type, ParseType(name, header.descr, "labels.astype(str)"));
+  if (header.descr == kObjects) {
+    return ParseObjectLabels(name, bytes.substr(header.values_at), header.shape[0]);
+  }
+  const ValueType type = ParseType(header.descr);
   const bool is_text = type.kind == 'U' || type.kind == 'S';
   if (!(is_text && type.width > 0) && !type.IsNumber()) {
     return BadFile(name, "expected labels that are numbers or text, got dtype '",

@@ -6,8 +6,8 @@
 // with the size of the file before allocation, so memory is a small multiple of that size.
 //
 // - .npy: numpy's format, versions 1 to 3, any order of bytes, C or Fortran order. Vectors: 2-D
-//   floats of 16 to 64 bits or integers. Labels: 1-D or n x 1 integers, whole floats or text.
-//   Never objects, which are pickled code.
+//   floats of 16 to 64 bits or integers. Labels: 1-D or n x 1 integers, whole floats or text, also
+//   as Python objects. Those are a pickle; what it could run is refused and never run.
 // - .npz: an archive of .npy files, plain or deflated. Vectors: its only array of 2 dimensions.
 //   Labels: its only one of 1 dimension.
 // - .fvecs: each row is the number of columns as int32, then that many float32; little-endian.

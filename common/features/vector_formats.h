@@ -20,6 +20,9 @@ absl::StatusOr<VectorFile> ParseNpyVectors(absl::string_view name, absl::string_
 absl::StatusOr<VectorFile> ParseCsvVectors(absl::string_view name, absl::string_view bytes);
 
 absl::StatusOr<LabelColumn> ParseNpyLabels(absl::string_view name, absl::string_view bytes);
+// pickle: what follows the header of an .npy file of objects, one column of so many rows.
+absl::StatusOr<LabelColumn> ParseObjectLabels(absl::string_view name, absl::string_view pickle,
+                                              int64_t rows);
 // has_cells: commas separate cells, as in .csv; otherwise a line is a label. rows: see ReadLabels.
 absl::StatusOr<LabelColumn> ParseTextLabels(absl::string_view name, absl::string_view bytes,
                                             bool has_cells, int64_t rows);
@@ -33,6 +36,8 @@ std::optional<size_t> NpyDimensions(absl::string_view bytes);
 
 // The label of a number that is an int32, or kNoLabel of NaN; otherwise nullopt.
 std::optional<int32_t> WholeLabel(double number);
+// The same, or an error that names the row.
+absl::StatusOr<int32_t> LabelOf(absl::string_view name, int64_t row, double number);
 
 // INVALID_ARGUMENT with a message that begins with the file's name.
 template <typename... Parts>

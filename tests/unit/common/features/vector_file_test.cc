@@ -239,8 +239,86 @@ TEST(Npy, ReadsLabelsThatAreText) {
   EXPECT_THAT(ParseLabels("l.npy", NpyOf("'|S3'", "(2,)", Bytes("ab\0cde")))->names,
               ElementsAre("ab", "cde"));
   ExpectRefusedLabels(
-      {{"l.npy", NpyOf("'|O'", "(1,)", "1"), "it holds Python objects, whose format"},
-       {"l.npy", NpyOf("'<U1'", "(1,)", "\xff\xff\xff\xff"), "row 0: expected text"}});
+      {{"l.npy", NpyOf("'<U1'", "(1,)", "\xff\xff\xff\xff"), "row 0: expected text"}});
+}
+
+// Between the array's description and its end, in protocol 3, as numpy 1.24 writes it.
+std::string NpyOfObjects(int rows, const std::string& values) {
+  return NpyOf("'|O'", absl::StrCat("(", rows, ",)"),
+               Bytes("\200\3cnumpy.core.multiarray\n_reconstruct\nq\0cnumpy\nndarray\nq\1K\0\205q\2"
+                     "C\1bq\3\207q\4Rq\5(K\1K\5\205q\6cnumpy\ndtype\nq\7X\2\0\0\0O8q\10\211\210\207"
+                     "q\11Rq\12(K\3X\1\0\0\0|q\13NNNJ\377\377\377\377J\377\377\377\377K?tq\14b\211]"
+                     "q\15") +
+                   values + "tb.");
+}
+
+// np.save of np.array(["tea", "grün", None, "tea", nan], object), with pickle's protocols.
+TEST(Npy, ReadsLabelsThatAreObjects) {
+  const std::string by_protocol_2 = Bytes(
+      "\200\2cnumpy.core.multiarray\n_reconstruct\nq\0cnumpy\nndarray\nq\1K\0\205q\2"
+      "c_codecs\nencode\nq\3X\1\0\0\0bq\4X\6\0\0\0latin1q\5\206q\6Rq\7\207q\10Rq\11(K\1K\5\205"
+      "q\12cnumpy\ndtype\nq\13X\2\0\0\0O8q\14\211\210\207q\15Rq\16(K\3X\1\0\0\0|q\17NNN"
+      "J\377\377\377\377J\377\377\377\377K?tq\20b\211]q\21(X\3\0\0\0teaq\22X\5\0\0\0gr\303\274n"
+      "q\23Nh\22G\177\370\0\0\0\0\0\0etq\24b.");
+  const std::string by_protocol_4 = Bytes(
+      "\200\4\225\243\0\0\0\0\0\0\0\214\25numpy.core.multiarray\224\214\14_reconstruct\224\223"
+      "\224\214\5numpy\224\214\7ndarray\224\223\224K\0\205\224C\1b\224\207\224R\224(K\1K\5\205\224"
+      "h\3\214\5dtype\224\223\224\214\2O8\224\211\210\207\224R\224(K\3\214\1|\224NNN"
+      "J\377\377\377\377J\377\377\377\377K?t\224b\211]\224(\214\3tea\224\214\5gr\303\274n\224Nh\23"
+      "G\177\370\0\0\0\0\0\0et\224b.");
+  const auto replaced = [](std::string text, const std::string& old, const std::string& by) {
+    return text.replace(text.find(old), old.size(), by);
+  };
+  for (const std::string& file :
+       {NpyOf("'|O'", "(5,)", by_protocol_2), NpyOf("'|O'", "(5, 1)", by_protocol_4),
+        NpyOf("'|O'", "(5,)", replaced(by_protocol_4, "\200\4", "\200\5")),
+        NpyOf("'|O'", "(5,)", replaced(by_protocol_4, "\25numpy.core", "\26numpy._core")),
+        NpyOfObjects(
+            5, Bytes("(X\3\0\0\0teaq\16X\5\0\0\0gr\303\274nq\17Nh\16eG\177\370\0\0\0\0\0\0a"))}) {
+    const LabelColumn labels = ParseLabels("l.npy", file).value();
+    EXPECT_THAT(labels.names, ElementsAre("tea", "gr\u00fcn", "", "tea", ""));
+    EXPECT_THAT(labels.numbers, IsEmpty()) << "the type says text";
+    for (size_t size = 0; size < file.size(); ++size) {
+      ExpectRefusedLabels({{"l.npy", file.substr(0, size), ""}});
+    }
+  }
+  const LabelColumn numbers =
+      ParseLabels("l.npy", NpyOfObjects(6, Bytes("(K\3J\377\377\377\377M,\1Jp\21\1\0N"
+                                                 "G@\0\0\0\0\0\0\0e")))
+          .value();
+  EXPECT_THAT(numbers.numbers, ElementsAre(3, -1, 300, 70000, kNoLabel, 2));
+  EXPECT_THAT(numbers.names, IsEmpty());
+  EXPECT_THAT(ParseLabels("l.npy", NpyOfObjects(2, "(NNe"))->numbers,
+              ElementsAre(kNoLabel, kNoLabel));
+}
+
+TEST(Npy, OtherObjectsAreRefusedAndNeverRun) {
+  constexpr char kOther[] =
+      "expected an array of text, numbers and None as numpy writes it, got another Python object, "
+      "which could run code and is not read: save it with np.save(path, labels.astype(str))";
+  constexpr char kOtherValue[] = "row 1: expected text, a number or None, got another Python";
+  ExpectRefusedLabels(
+      {{"l.npy", NpyOf("'|O'", "(1,)", "cposix\nsystem\n(X\4\0\0\0true\205R."), kOther},
+       {"l.npy", NpyOf("'|O'", "(1,)", "1"), kOther},
+       {"l.npy", NpyOf("'|O'", "(1,)", "\x8c\5posix\x8c\6system\x93"), kOther},
+       {"l.npy", NpyOfObjects(2, "(Ncposix\nsystem\n"), kOtherValue},
+       {"l.npy", NpyOfObjects(2, "(Ncnumpy\ndtype\n"), kOtherValue},
+       {"l.npy", NpyOfObjects(2, "(N\x88"), kOtherValue},
+       {"l.npy", NpyOfObjects(2, "(N]"), kOtherValue},
+       {"l.npy", NpyOfObjects(2, "(Nh\x0d"), kOtherValue},
+       {"l.npy", NpyOfObjects(2, "(Nq\x0f"), kOtherValue},
+       {"l.npy", NpyOfObjects(2, "(NK\1K\2te"), kOther},
+       {"l.npy", NpyOfObjects(2, Bytes("(X\1\0\0\0aK\1")),
+        "row 1: expected text as in the rows before, got a number"},
+       {"l.npy", NpyOfObjects(2, Bytes("(K\1X\1\0\0\0a")),
+        "row 1: expected a number as in the rows before, got text"},
+       {"l.npy", NpyOfObjects(1, Bytes("(X\1\4\0\0") + std::string(1025, 'a')),
+        "row 0: expected a label of at most 1024 bytes, got 1025"},
+       {"l.npy", NpyOfObjects(1, Bytes("(G?\370\0\0\0\0\0\0")), "row 0: the label is no whole"},
+       {"l.npy", NpyOfObjects(1, Bytes("(\x8a\6\0\0\0\0\0\1")), "row 0: the label is beyond"},
+       {"l.npy", NpyOfObjects(1, "(NNe"), "expected the 1 rows of the header, at least 1, got 2"},
+       {"l.npy", NpyOfObjects(0, ""), "expected the 0 rows of the header, at least 1"},
+       {"l.npy", NpyOfObjects(1, "(Ne") + "x", "expected the 1 rows of the header"}});
 }
 
 TEST(Npy, OtherLabelsAreRefused) {
