@@ -127,7 +127,7 @@ absl::Status CheckDimension(const std::string& file, const PublicParameters& par
   return CheckColumns(file, parameters.feature_dim, dimension);
 }
 
-// Vectors and, of an index that has them, ids.
+// Vectors and, of an index or a table that has them, ids.
 absl::StatusOr<Rows> ReadVectorRows(const IngestOptions& options,
                                     const PublicParameters& parameters) {
   Rows rows;
@@ -139,16 +139,18 @@ absl::StatusOr<Rows> ReadVectorRows(const IngestOptions& options,
       shared->Copy(first, count, out);
     };
   };
+  const auto add_ids = [&](const auto& ids) {
+    for (const auto& id : ids) rows.ids.push_back(absl::StrCat(options.id_prefix, id));
+  };
   if (options.faiss_file.empty()) {
     PM_ASSIGN_OR_RETURN(VectorFile file, VectorFile::Open(options.vectors_file));
+    add_ids(file.ids());
     PM_RETURN_IF_ERROR(CheckDimension("--vectors", parameters, file.cols()));
     take(std::move(file));
   } else {
     PM_ASSIGN_OR_RETURN(FaissIndex index,
                         FaissIndex::Open(options.faiss_file, {"/proc/self/exe", kTryFaissIndex}));
-    for (const int64_t id : index.ids()) {
-      rows.ids.push_back(absl::StrCat(options.id_prefix, id));
-    }
+    add_ids(index.ids());
     PM_RETURN_IF_ERROR(CheckDimension(options.faiss_file, parameters, index.cols()));
     WarnOfIndex(index, options.faiss_file, parameters);
     take(std::move(index));

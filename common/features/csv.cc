@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/base/input_file.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/features/vector_formats.h"
 
@@ -56,6 +57,15 @@ absl::string_view WithoutQuotes(absl::string_view cell) {
   return cell;
 }
 
+// The place at which the first cell of the line ends, which quotes may enclose.
+size_t EndOfFirstCell(absl::string_view line) {
+  bool quoted = false;
+  size_t at = 0;
+  for (; at < line.size() && (quoted || line[at] != ','); ++at)
+    quoted = quoted != (line[at] == '"');
+  return at;
+}
+
 // Whether a header's first cell names an index column. pandas leaves it empty, and calls it
 // "Unnamed: 0" once it has read and written it.
 bool IsIndexName(absl::string_view cell) {
@@ -63,10 +73,12 @@ bool IsIndexName(absl::string_view cell) {
   return name.empty() || absl::EqualsIgnoreCase(name, "index") || name == "Unnamed: 0";
 }
 
-// Ids must not be lost as an index that nobody needs.
+bool IsIdName(absl::string_view cell) { return absl::EqualsIgnoreCase(WithoutQuotes(cell), "id"); }
+
+// The ids of a file of labels would be lost.
 absl::Status CheckNoIds(absl::string_view file, int64_t line, absl::string_view cell) {
   const absl::string_view name = WithoutQuotes(cell);
-  if (!absl::EqualsIgnoreCase(name, "id")) return absl::OkStatus();
+  if (!IsIdName(name)) return absl::OkStatus();
   return BadFile(file, "line ", line, ": column ", name,
                  " holds ids: give them by --ids, in a file of one id a line, and leave the column "
                  "out");
@@ -78,40 +90,29 @@ bool IsName(absl::string_view cell) {
   return absl::ascii_isalpha(cell[0]) || cell[0] == '_' || cell[0] == '"';
 }
 
-// Whether every cell begins like a name. nan and inf are numbers.
-bool IsLineOfNames(absl::string_view line) {
-  for (const absl::string_view text : absl::StrSplit(line, ',')) {
-    if (!IsName(absl::StripAsciiWhitespace(text))) return false;
-  }
-  return true;
-}
+// The content of a first line: a row, or a header. pandas calls columns without names 0,1,2,...
+enum class FirstLine { kRow, kNames, kNumbers, kNamesAndNumbers };
 
-// Whether the line is 0,1,2,...: the header of pandas over columns without names, or a row.
-bool CountsColumns(absl::string_view line) {
-  int64_t column = 0;
-  for (const absl::string_view text : absl::StrSplit(line, ',')) {
-    int64_t number;
-    if (!absl::SimpleAtoi(WithoutQuotes(text), &number) || number != column++) return false;
-  }
-  return true;
-}
-
-// Appends the numbers of one line and returns their count. first: column of the line's first cell.
-absl::StatusOr<int64_t> AppendCells(absl::string_view name, int64_t line_number, int64_t first,
-                                    absl::string_view line, std::vector<float>* values) {
-  int64_t count = 0;
-  for (const absl::string_view text : absl::StrSplit(line, ',')) {
-    const absl::string_view cell = absl::StripAsciiWhitespace(text);
-    if (!absl::SimpleAtof(cell, &values->emplace_back())) {
-      return BadFile(name, "line ", line_number, " column ", first + count,
-                     ": expected a number, got ", Described(cell),
-                     cell.find_first_of("; \t") == absl::string_view::npos
-                         ? ""
-                         : ": commas separate columns, and points decimals");
+FirstLine KindOfFirstLine(const std::vector<absl::string_view>& cells) {
+  int64_t names = 0;
+  for (size_t column = 0; column < cells.size(); ++column) {
+    size_t number;
+    if (IsName(absl::StripAsciiWhitespace(cells[column]))) {  // nan and inf are numbers
+      ++names;
+    } else if (!absl::SimpleAtoi(WithoutQuotes(cells[column]), &number) || number != column) {
+      return FirstLine::kRow;
     }
-    ++count;
   }
-  return count;
+  return names == std::ssize(cells) ? FirstLine::kNames
+         : names == 0               ? FirstLine::kNumbers
+                                    : FirstLine::kNamesAndNumbers;
+}
+
+// Whether the line has text or decimals, which a header of numbers is over, but a row of integers
+// is not.
+bool HasTextOrDecimals(absl::string_view line) {
+  return std::any_of(line.begin(), line.end(),
+                     [](char c) { return c == '.' || absl::ascii_isalpha(c); });
 }
 
 // The cells of a line, which quotes may enclose; "" within quotes is one quote.
@@ -131,6 +132,33 @@ std::vector<std::string> SplitCells(absl::string_view line) {
   }
   for (std::string& cell : cells) absl::StripAsciiWhitespace(&cell);
   return cells;
+}
+
+// Appends the numbers of one line and returns their count. names: of the header's columns, if there
+// is one. first: column of the line's first cell.
+absl::StatusOr<int64_t> AppendCells(absl::string_view name, int64_t line_number,
+                                    const std::vector<std::string>& names, int64_t first,
+                                    absl::string_view line, std::vector<float>* values) {
+  int64_t column = first;
+  const bool is_first_row = values->empty();
+  for (const absl::string_view text : absl::StrSplit(line, ',')) {
+    const absl::string_view cell = absl::StripAsciiWhitespace(text);
+    if (!absl::SimpleAtof(cell, &values->emplace_back())) {
+      const bool has_separator = cell.find_first_of("; \t") != absl::string_view::npos;
+      const bool is_named = column <= std::ssize(names);
+      return BadFile(
+          name, "line ", line_number, " column ", column,
+          is_named ? absl::StrCat(" (", Printable(names[static_cast<size_t>(column - 1)]), ")")
+                   : "",
+          ": expected a number, got ", Described(cell),
+          is_named && is_first_row && !cell.empty() ? ": leave a column of text out, or give it by "
+                                                      "--labels, in a file of one label a line"
+          : has_separator ? ": commas separate columns, and points decimals"
+                          : "");
+    }
+    ++column;
+  }
+  return column - first;
 }
 
 // Whether the first of the lines, which are one more than the rows, is no label of one of them: a
@@ -182,37 +210,58 @@ absl::StatusOr<VectorFile> ParseCsvVectors(absl::string_view name, absl::string_
   // Not reserved: the product of rows and columns could be any size.
   auto values = std::make_shared<std::vector<float>>();
   int64_t rows = 0, columns = 0;
-  bool has_index = false, first_counts = false;
+  std::vector<std::string> names, ids;
+  bool has_index = false, ids_are_row_numbers = true;
+  bool first_may_be_row = false;  // a first line of numbers, perhaps beside names
+  absl::Status first_line;        // its error as a row
   const auto is_header = [&](int64_t number, absl::string_view line) -> absl::StatusOr<bool> {
-    const size_t comma = line.find(',');
-    PM_RETURN_IF_ERROR(CheckNoIds(name, number, line.substr(0, comma)));
-    has_index = comma != absl::string_view::npos && IsIndexName(line.substr(0, comma));
-    const absl::string_view names = line.substr(has_index ? comma + 1 : 0);
-    first_counts = CountsColumns(names);
-    const bool is_names = IsLineOfNames(names) || (has_index && first_counts);
-    has_index = has_index && is_names;
-    first_counts = first_counts && !is_names;
-    return is_names;
+    const size_t end = EndOfFirstCell(line);
+    const absl::string_view first = line.substr(0, end);
+    has_index = end < line.size() && (IsIndexName(first) || IsIdName(first));
+    const std::vector<absl::string_view> cells =
+        absl::StrSplit(line.substr(has_index ? end + 1 : 0), ',');
+    const FirstLine kind = KindOfFirstLine(cells);
+    has_index = has_index && kind != FirstLine::kRow;
+    if (kind == FirstLine::kRow) return false;
+    first_may_be_row = !has_index && kind != FirstLine::kNames;
+    if (first_may_be_row && kind == FirstLine::kNumbers) return false;
+    if (first_may_be_row)
+      first_line = AppendCells(name, number, {}, 1, line, values.get()).status();
+    values->clear();
+    names = SplitCells(line);
+    return true;
   };
   const auto append = [&](int64_t number, absl::string_view line) -> absl::Status {
-    const int64_t first = has_index ? 2 : 1;
-    if (has_index) line.remove_prefix(std::min(line.find(','), line.size() - 1) + 1);
-    if (rows == 1 && first_counts && line.find_first_of(".eEnN") != absl::string_view::npos) {
-      values->clear();
-      rows = 0;
-      first_counts = false;
+    if (has_index) {
+      const size_t end = EndOfFirstCell(line);
+      ids.push_back(SplitCells(line.substr(0, end)).front());
+      ids_are_row_numbers = ids_are_row_numbers && ids.back() == absl::StrCat(rows);
+      line.remove_prefix(std::min(end + 1, line.size()));
     }
-    PM_ASSIGN_OR_RETURN(const int64_t cells, AppendCells(name, number, first, line, values.get()));
+    if (first_may_be_row && (rows == 1 || !first_line.ok())) {
+      first_may_be_row = false;
+      if (HasTextOrDecimals(line)) {
+        values->clear();
+        rows = 0;
+      } else if (!first_line.ok()) {
+        return first_line;
+      }
+    }
+    PM_ASSIGN_OR_RETURN(const int64_t cells,
+                        AppendCells(name, number, names, has_index ? 2 : 1, line, values.get()));
     if (rows++ == 0) columns = cells;
     if (cells == columns) return absl::OkStatus();
     return BadFile(name, "line ", number, ": expected ", columns,
                    " columns as in the first row, got ", cells);
   };
   PM_RETURN_IF_ERROR(ForEachLine(name, bytes, is_header, append));
+  if (rows == 0) PM_RETURN_IF_ERROR(first_line);
   if (rows == 0) return BadFile(name, "expected at least one row of numbers, got none");
+  if (ids_are_row_numbers) ids.clear();
   const auto* first = reinterpret_cast<const char*>(values->data());
   const auto stride = columns * static_cast<int64_t>(sizeof(float));
-  return VectorFile(rows, columns, {.first = first, .row_stride = stride}, std::move(values));
+  return VectorFile(rows, columns, {.first = first, .row_stride = stride}, std::move(values),
+                    std::move(ids));
 }
 
 absl::StatusOr<LabelColumn> ParseTextLabels(absl::string_view name, absl::string_view bytes,

@@ -14,16 +14,19 @@
 // - .ivecs: as .fvecs with int32 values. Labels: one column. Vectors: values become floats.
 // - .csv: lines of numbers separated by commas; blanks around numbers and empty lines are ignored.
 // - .txt: labels only, one a line.
-// A byte-order mark is skipped. A first line of names (each begins with a letter, '_' or '"'), or
-// of the numbers 0, 1, ... over rows with decimals, is skipped in vectors; in labels only "label"
-// or "labels" is, since another name may be that of a class. A first line whose first cell is empty
-// is a header over an index column, as pandas writes them; both are skipped.
+// A byte-order mark is skipped. A first line of names (each begins with a letter, '_' or '"'), or,
+// over rows with decimals or text, of the numbers 0, 1, ... of columns, is skipped in vectors; in
+// labels only "label" or "labels" is, since another name may be that of a class. A first line whose
+// first cell is empty is a header over an index column, as pandas writes them; of vectors also one
+// whose first cell is "id". The index of vectors gives ids, that of labels is skipped.
 #ifndef PRIVATEMAIL_COMMON_FEATURES_VECTOR_FILE_H_
 #define PRIVATEMAIL_COMMON_FEATURES_VECTOR_FILE_H_
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -50,6 +53,8 @@ class VectorFile {
   // Writes rows first, ..., first + count - 1 to `out`, count x cols.
   void Copy(int64_t first, int64_t count, float* out) const;
   FloatMatrix All() const;
+  // The ids of all rows, from the index column of a .csv file; empty: none, or the row numbers.
+  const std::vector<std::string>& ids() const { return ids_; }
 
   // How numbers lie in memory. Each is a value of `kind` ('f', 'i' or 'u') and `width` bytes.
   struct Layout {
@@ -61,13 +66,15 @@ class VectorFile {
     int64_t col_stride = 4;
   };
   // The owner keeps layout.first valid; null: the caller does.
-  VectorFile(int64_t rows, int64_t cols, Layout layout, std::shared_ptr<const void> owner)
-      : rows_(rows), cols_(cols), layout_(layout), owner_(std::move(owner)) {}
+  VectorFile(int64_t rows, int64_t cols, Layout layout, std::shared_ptr<const void> owner,
+             std::vector<std::string> ids = {})
+      : rows_(rows), cols_(cols), layout_(layout), owner_(std::move(owner)), ids_(std::move(ids)) {}
 
  private:
   int64_t rows_, cols_;
   Layout layout_;
   std::shared_ptr<const void> owner_;
+  std::vector<std::string> ids_;
 };
 
 // VectorFile::All of a file.

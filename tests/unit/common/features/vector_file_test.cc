@@ -370,14 +370,14 @@ TEST(Csv, ReadsNumbersBlanksAndAHeaderLine) {
 // Never by a value, which may be that of a private query.
 TEST(Csv, NonNumericCellOrUnequalRowIsNamedByPosition) {
   ExpectRefusedVectors(
-      {{"a.csv", "x,y\n1,2\n3,four\n", "line 3 column 2: expected a number, got text of length 4"},
+      {{"a.csv", "x,y\n1,2\n3,four\n",
+        "line 3 column 2 (y): expected a number, got text of length 4"},
        {"a.csv", "1,2\n3,\n", "line 2 column 2: expected a number, got nothing"},
        {"a.csv", "1,x\n", "line 1 column 2: expected a number, got text of length 1"},
        {"a.csv", "1;2\n",
         "line 1 column 1: expected a number, got text of length 3 with ';': commas separate "
         "columns, and points decimals"},
        {"a.csv", "1,2\n\n3\n", "line 3: expected 2 columns as in the first row, got 1"},
-       {"a.csv", "Id,x\na,1\n", "line 1: column Id holds ids: give them by --ids"},
        {"a.csv", "x,y\n", "expected at least one row"}});
 }
 
@@ -398,6 +398,38 @@ TEST(Csv, ReadsWhatPandasWrites) {
   const LabelColumn beside_missing = ParseLabels("l.csv", ",label\n0,3.0\n1,\n").value();
   EXPECT_THAT(beside_missing.numbers, ElementsAre(3, kNoLabel));
   EXPECT_THAT(beside_missing.names, ElementsAre("3", ""));
+}
+
+// df.assign(name=...).to_csv(), of columns without names and with.
+TEST(Csv, ColumnOfTextIsNamedByItsHeader) {
+  constexpr char kText[] =
+      ": expected a number, got text of length 3: leave a column of text out, or give it by "
+      "--labels";
+  ExpectRefusedVectors(
+      {{"a.csv", ",0,1,name\n0,1.0,2.5,tea\n", absl::StrCat("line 2 column 4 (name)", kText)},
+       {"a.csv", "0,1,name\n1.0,2.5,tea\n", absl::StrCat("line 2 column 3 (name)", kText)},
+       {"a.csv", "0,name\n1,tea\n", absl::StrCat("line 2 column 2 (name)", kText)},
+       {"a.csv", ",x,\"a b\"\n\"u, v\",1,tea\n", absl::StrCat("line 2 column 3 (a b)", kText)},
+       {"a.csv", "x,name\n1,2\n3,tea\n", "line 3 column 2 (name): expected a number, got text of "},
+       {"a.csv", "0,x\n1,2\n", "line 1 column 2: expected a number, got text of length 1"},
+       {"a.csv", "0,1,x\n", "line 1 column 3: expected a number, got text of length 1"}});
+  EXPECT_EQ(ParseVectors("a.csv", "0,1,price\n1.0,2.5,3\n").value(),
+            (FloatMatrix(1, 3) << 1, 2.5f, 3).finished());
+}
+
+TEST(Csv, IndexOtherThanRowNumbersGivesIds) {
+  for (const auto& [text, ids] : std::vector<std::pair<std::string, std::vector<std::string>>>{
+           {",0,1\n\"tea, green\",1.0,2.5\nb,3.0,4.0\n", {"tea, green", "b"}},
+           {",x,y\n7,1,2\n9,3,4\n", {"7", "9"}},
+           {"Id,x,y\na,1,2\n,3,4\n", {"a", ""}},
+           {"index,0,1\n1,1.0,2.5\n0,3.0,4.0\n", {"1", "0"}},
+           {",x,y\n0,1,2\n1,3,4\n", {}},
+           {"x,y\n5,2\n6,4\n", {}}}) {
+    const VectorFile file = VectorFile::Parse("a.csv", text).value();
+    EXPECT_EQ(file.rows(), 2) << text;
+    EXPECT_EQ(file.cols(), 2) << text;
+    EXPECT_EQ(file.ids(), ids) << text;
+  }
 }
 
 TEST(Csv, LineThatRowsDoNotNeedIsAHeader) {
