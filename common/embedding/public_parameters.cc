@@ -280,8 +280,12 @@ absl::StatusOr<PublicParameters> MakePublicParameters(
   if (parameters.slot_labels.size() == 1) {
     return InvalidField(
         "anchor_labels",
-        absl::StrCat("must hold at least two classes or no labels, but hold the class ",
-                     parameters.slot_labels.front()));
+        absl::StrCat(
+            "must hold at least two classes, but hold only ",
+            class_names.empty() ? absl::StrCat(parameters.slot_labels.front())
+                                : Printable(class_names.front()),
+            ": joint finds items of the target's class, which every item would be of; "
+            "encrypted and cells find the nearest ones, for which anchors have no labels"));
   }
   parameters.collection_uuid = std::move(collection_uuid);
   parameters.settings = settings;
