@@ -25,8 +25,7 @@ void AddChoice(CLI::App* command, const std::string& flag, Value* value,
   const auto choose = [flag, value, names](const std::string& text) {
     const auto chosen = names.find(text);
     if (chosen == names.end()) {
-      throw CLI::ValidationError(
-          absl::StrCat(flag, " must be ", JoinNames(names), ", but is \"", text, "\""));
+      throw CLI::ValidationError(std::string(UnknownName(flag, names, text).message()));
     }
     *value = chosen->second;
   };

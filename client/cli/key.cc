@@ -57,8 +57,7 @@ absl::StatusOr<v1::CreateKeyRequest> Encode(const CreateKeyOptions& options) {
   for (const std::string& name : options.scopes) {
     const auto scope = kScopeNames.find(name);
     if (scope == kScopeNames.end()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--scope must be ", JoinNames(kScopeNames), ", but is \"", name, "\""));
+      return UnknownName("--scope", kScopeNames, name);
     }
     request.add_scopes(scope->second);
   }

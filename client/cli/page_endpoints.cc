@@ -335,7 +335,7 @@ Page::Answer Page::Ask(const PageRequest& request) {
   }
   const auto chosen = kSchemeNames.find(asked.at("scheme").get<std::string>());
   if (chosen == kSchemeNames.end()) {
-    return FieldError("scheme", JoinNames(kSchemeNames), asked.at("scheme").dump());
+    return UnknownName("scheme", kSchemeNames, asked.at("scheme").get<std::string>());
   }
   // The tab says how many answers it has shown: it may have stopped waiting for the last one.
   const bool has_all = asked.at("answers").get<int64_t>() >= picked->answers;

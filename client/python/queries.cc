@@ -71,8 +71,7 @@ SearchRequest ToRequest(const std::string& collection, const Rows& queries,
     const auto name = given["scheme"].cast<std::string>();
     const auto scheme = kSchemeNames.find(name);
     if (scheme == kSchemeNames.end()) {
-      throw StatusError(FieldError("scheme", JoinNames(kSchemeNames),
-                                   absl::StrCat("\"", absl::CHexEscape(name), "\"")));
+      throw StatusError(UnknownName("scheme", kSchemeNames, name));
     }
     request.scheme = scheme->second;
   }

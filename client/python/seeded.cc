@@ -28,6 +28,7 @@
 #include "client/simulation/trial.h"
 #include "common/embedding/default_settings.h"
 #include "common/embedding/setting_names.h"
+#include "common/features/vector_file.h"
 
 namespace privatemail::client::python {
 namespace {
@@ -54,8 +55,7 @@ template <typename Value>
 Value Named(const char* field, const std::map<std::string, Value>& names, const std::string& name) {
   const auto found = names.find(name);
   if (found != names.end()) return found->second;
-  throw StatusError(absl::InvalidArgumentError(
-      absl::StrCat(field, " must be ", JoinNames(names), ", but is \"", name, "\"")));
+  throw StatusError(UnknownName(field, names, name));
 }
 
 // settings: privatemail.evaluation.study.Settings.
@@ -276,6 +276,10 @@ PYBIND11_MODULE(_native, module) {
     return DefaultAlpha(Named("label_graph", kLabelGraphNames, label_graph), labels);
   });
   module.def("mechanisms", &Mechanisms);
+  module.def("read_labels", [](const std::string& path, int64_t rows) {
+    LabelColumn labels = Check(ReadLabels(path, rows));
+    return py::make_tuple(std::move(labels.numbers), std::move(labels.names));
+  });
   module.def(
       "seed_of",
       [](const std::string& part, uint64_t seed, uint64_t number) {

@@ -12,6 +12,7 @@
 #include "common/base/field_error.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
+#include "common/base/suggestion.h"
 #include "common/items/item_checks.h"
 
 namespace privatemail::client {
@@ -126,10 +127,15 @@ absl::StatusOr<NamedLabels> LabelsOfItems(absl::string_view field, const LabelCo
     } else if (!name.empty()) {
       return WithNote(
           NotAClass(field, "names", row, absl::StrCat("\"", Printable(name), "\""), parameters),
-          column.numbers.empty() ? "" : ": an array of integers (.npy) gives numbers of classes");
+          column.numbers.empty() ? SuggestClass(name, parameters)
+                                 : ": an array of integers (.npy) gives numbers of classes");
     }
   }
   return named;
+}
+
+std::string SuggestClass(absl::string_view text, const PublicParameters& parameters) {
+  return Suggestion(text, parameters.class_names);
 }
 
 absl::StatusOr<int32_t> LabelFrom(absl::string_view text, const PublicParameters& parameters) {

@@ -6,8 +6,14 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/base/field_error.h"
+#include "common/base/suggestion.h"
 #include "common/embedding/public_parameters.h"
 #include "common/embedding/smlq.h"
 
@@ -47,6 +53,17 @@ std::string JoinNames(const std::map<std::string, Value>& names) {
     absl::StrAppend(&list, list.empty() ? "" : last ? " or " : ", ", name->first);
   }
   return list;
+}
+
+// The error about a field that has none of the names: it lists them, and suggests a similar one.
+template <typename Value>
+absl::Status UnknownName(absl::string_view field, const std::map<std::string, Value>& names,
+                         absl::string_view given) {
+  std::vector<std::string> known;
+  for (const auto& [name, value] : names) known.push_back(name);
+  return WithNote(
+      FieldError(field, JoinNames(names), absl::StrCat("\"", absl::CHexEscape(given), "\"")),
+      Suggestion(given, known));
 }
 
 }  // namespace privatemail

@@ -77,7 +77,8 @@ class Files(InFolder):
 
     def test_labels_may_be_names(self):
         for name, content in (("l.csv", "label\n\"tea, green\"\n1\n"), ("l.txt", "tea, green\n1\n"),
-                              ("l.npy", npy(np.array(["tea, green", "1"])))):
+                              ("l.npy", npy(np.array(["tea, green", "1"]))),
+                              ("l.npy", npy(np.array(["tea, green", "1"], object)))):
             with self.subTest(name):
                 rows = self.rows("v.csv", "3,4\n0,2\n", (name, content))
                 self.assertEqual((rows.labels.tolist(), rows.class_names), ([1, 0], ("1", "tea, green")))
@@ -98,12 +99,12 @@ class Files(InFolder):
     def test_malformed_labels_are_refused(self):
         for text, name, content in (
                 (r"\(2,\), one for each row", "l.txt", "7\n"),
-                ("'1.5'", "l.csv", "1\n1.5\n"), ("one for each row", "l.csv", "1,2\n3,4\n"),
-                ("32 bits", "l.txt", "1\n2147483648\n"), ("32 bits", "l.npy", npy(np.array([1, 2**63], np.uint64))),
-                ("whole numbers", "l.npy", npy(np.array([1, 1.5]))),
-                ("row 1 has none", "l.npy", npy(np.array([1, np.nan]))), ("one for each row", "l.npy", npy(np.ones((2, 2), int))),
-                ("one for each row", "l.ivecs", vecs([[1, 2], [3, 4]], "i")),
-                ("ends in .npy, .ivecs, .csv, .txt", "l.fvecs", "")):
+                ("line 2 column 1: expected one integer", "l.csv", "1\n1.5\n"), ("expected one label", "l.csv", "1,2\n3,4\n"),
+                ("32-bit", "l.txt", "1\n2147483648\n"), ("row 1: the label is beyond", "l.npy", npy(np.array([1, 2**63], np.uint64))),
+                ("row 1: the label is no whole", "l.npy", npy(np.array([1, 1.5]))),
+                ("row 1 has none", "l.npy", npy(np.array([1, np.nan]))), ("expected labels of shape", "l.npy", npy(np.ones((2, 2), int))),
+                ("expected 1 column", "l.ivecs", vecs([[1, 2], [3, 4]], "i")),
+                ("expected a name that ends in .npy, .npz, .ivecs, .csv or .txt", "l.fvecs", "x")):
             with self.subTest(text):
                 self.refused(text, "v.csv", "3,4\n0,2\n", (name, content))
 

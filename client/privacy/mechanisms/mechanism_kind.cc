@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "common/base/field_error.h"
+#include "common/base/suggestion.h"
 
 namespace privatemail::client {
 namespace {
@@ -72,11 +73,13 @@ absl::Status CheckRadiusGiven(const MechanismTraits& traits, bool given) {
 }
 
 absl::StatusOr<MechanismKind> MechanismFromName(absl::string_view name) {
+  std::vector<std::string> names;
   for (const MechanismTraits& traits : kAll) {
     if (name == traits.name) return traits.kind;
+    names.emplace_back(traits.name);
   }
-  return InvalidField("mechanism",
-                      absl::StrCat("must be one of ", MechanismNames(), ", but is \"", name, "\""));
+  return InvalidField("mechanism", absl::StrCat("must be one of ", MechanismNames(), ", but is \"",
+                                                name, "\"", Suggestion(name, names)));
 }
 
 }  // namespace privatemail::client

@@ -1,6 +1,5 @@
 """Labelled rows from vector files and folders of images, their splits, and the image sets of the papers."""
 
-import csv
 import dataclasses
 import hashlib
 import itertools
@@ -8,14 +7,14 @@ import os
 import pathlib
 import re
 import warnings
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Pattern, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 from matplotlib.image import imsave
 from numpy.typing import NDArray
 
 from privatemail import _arrays
-from privatemail.errors import FailedPrecondition, wrong
+from privatemail.errors import FailedPrecondition, InvalidArgument, wrong
 from privatemail.evaluation import _seeded
 from privatemail.evaluation.study import Floats, Rows, Settings, Split
 
@@ -24,8 +23,6 @@ Array = NDArray[Any]
 # A first line of names. nan and inf are numbers.
 _NAME = r'\s*(?!(?:nan|inf|infinity)\s*(?:,|$))[a-z_"][^,]*'
 _NAMES = re.compile(f"{_NAME}(?:,{_NAME})*", re.IGNORECASE)
-# Only this word is skipped: another may be the name of a class, which must not be skipped in silence.
-_LABEL = re.compile(r'\s*"?labels?"?\s*', re.IGNORECASE)
 
 
 def _npy(path: str) -> Array:
@@ -48,38 +45,26 @@ def _vecs(path: str, dtype: str) -> Array:
     return table[:, 1:].view(dtype)
 
 
-def _text(path: str, header: Pattern[str], dtype: str) -> Array:
+def _text(path: str) -> Array:
     lines = [line for line in pathlib.Path(path).read_text("utf-8-sig").splitlines() if line.strip()]
-    return np.loadtxt(lines[1:] if lines and header.fullmatch(lines[0]) else lines, dtype, delimiter=",",
+    return np.loadtxt(lines[1:] if lines and _NAMES.fullmatch(lines[0]) else lines, "f4", delimiter=",",
                       comments=None, ndmin=2)
 
 
-def _label_lines(path: str) -> Array:
-    """Integers, or names if a line is none; commas separate cells in .csv."""
-    lines = [line.strip() for line in pathlib.Path(path).read_text("utf-8-sig").splitlines() if line.strip()]
-    lines = lines[1:] if lines and _LABEL.fullmatch(lines[0]) else lines
-    try:
-        np.array(lines).astype(float)
-    except ValueError:
-        return np.array(list(csv.reader(lines)) if path.lower().endswith(".csv") else lines, str)
-    return _text(path, _LABEL, "i8")
+_FORMATS: Dict[str, Callable[[str], Array]] = {
+    ".npy": _npy, ".ivecs": lambda path: _vecs(path, "<i4"), ".fvecs": lambda path: _vecs(path, "<f4"), ".csv": _text}
 
 
-_BINARY: Dict[str, Callable[[str], Array]] = {".npy": _npy, ".ivecs": lambda path: _vecs(path, "<i4")}
-_VECTORS = {**_BINARY, ".fvecs": lambda path: _vecs(path, "<f4"), ".csv": lambda path: _text(path, _NAMES, "f4")}
-_LABELS = {**_BINARY, **dict.fromkeys((".csv", ".txt"), _label_lines)}
-
-
-def _read(field: str, path: str, formats: Dict[str, Callable[[str], Array]]) -> Array:
+def _read(path: str) -> Array:
     ending = os.path.splitext(path)[1].lower()
-    if ending not in formats:
-        raise wrong(field, f"must be a file that ends in {', '.join(formats)}, but is {path}")
+    if ending not in _FORMATS:
+        raise wrong("vectors", f"must be a file that ends in {', '.join(_FORMATS)}, but is {path}")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # numpy only warns of no numbers, and of 1.5 as an integer
-            return formats[ending](path)
+            warnings.simplefilter("error")  # numpy only warns of no numbers
+            return _FORMATS[ending](path)
     except (OSError, ValueError, OverflowError, Warning) as error:
-        raise wrong(field, f"must be a readable {ending} file, but {path} is not: {error}") from error
+        raise wrong("vectors", f"must be a readable {ending} file, but {path} is not: {error}") from error
 
 
 def _unit_rows(field: str, features: Array) -> Floats:
@@ -94,17 +79,17 @@ def _unit_rows(field: str, features: Array) -> Floats:
 def read_vectors(vectors: str, labels: str) -> Rows:
     """The rows of a file of vectors, scaled to length 1, with the labels of another.
 
-    vectors: .npy (rows x columns), .fvecs, .ivecs, or .csv with or without a line of names. labels: .npy of integers or
-    text (n or n x 1), .ivecs of one column, or .csv or .txt of one integer or name a line, after a line "label" or
-    without.
+    vectors: .npy (rows x columns), .fvecs, .ivecs, or .csv with or without a line of names. labels: .npy or .npz of
+    integers, text or objects (n or n x 1), .ivecs of one column, or .csv or .txt of one integer or name a line.
     """
-    features = _unit_rows("vectors", _read("vectors", vectors, _VECTORS))
-    numbers = _read("labels", labels, _LABELS)
-    if numbers.ndim == 2 and numbers.shape[1] == 1:
-        numbers = numbers[:, 0]
-    if numbers.dtype.kind not in "US":
+    features = _unit_rows("vectors", _read(vectors))
+    try:
+        numbers, texts = _seeded.read_labels(labels, len(features))
+    except InvalidArgument as error:
+        raise wrong("labels", f"must be a readable file, but are not: {error}") from error
+    if numbers:
         return Rows(features, _arrays.labels("labels", numbers, len(features)).astype(np.int64))
-    names, of_row = np.unique(_arrays.label_column("labels", numbers, len(features))[1], return_inverse=True)
+    names, of_row = np.unique(_arrays.label_column("labels", texts, len(features))[1], return_inverse=True)
     return Rows(features, of_row.astype(np.int64), tuple(names.tolist()))
 
 
