@@ -22,6 +22,7 @@ std::string ArgumentOf(const std::string& field) {
   static const std::map<std::string, std::string> kOthers = {
       {"certificate_file", "certificate"},
       {"certificate_key_file", "certificate_key"},
+      {"id", "key_id"},
       {"target", "query"},
       {"targets", "queries"},
       {"trust_fingerprint", "trust"},

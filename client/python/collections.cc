@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,8 +24,10 @@
 #include "client/search/readiness.h"
 #include "client/transport/snapshot_file.h"
 #include "client/transport/upload.h"
+#include "common/base/field_error.h"
 #include "common/embedding/default_settings.h"
 #include "common/embedding/offered_schemes.h"
+#include "common/embedding/setting_names.h"
 #include "common/wire/proto_conversions.h"
 #include "privatemail/search_request.h"
 
@@ -44,14 +47,14 @@ constexpr char kMetricPrefix[] = "METRIC_";
 template <typename Enum>
 Enum Named(const char* field, const std::string& prefix, const std::string& name) {
   const google::protobuf::EnumDescriptor* type = google::protobuf::GetEnumDescriptor<Enum>();
-  std::string known;
+  std::map<std::string, Enum> known;
   for (int i = 1; i < type->value_count(); ++i) {  // 0 is UNSPECIFIED
     const std::string one = absl::AsciiStrToLower(type->value(i)->name().substr(prefix.size()));
-    if (one == name) return static_cast<Enum>(type->value(i)->number());
-    absl::StrAppend(&known, known.empty() ? "" : ", ", one);
+    known[one] = static_cast<Enum>(type->value(i)->number());
   }
-  throw StatusError(absl::InvalidArgumentError(
-      absl::StrCat(field, " must be one of ", known, ", but is \"", name, "\"")));
+  const auto found = known.find(name);
+  if (found == known.end()) throw StatusError(UnknownName(field, known, name));
+  return found->second;
 }
 
 std::string MetricName(v1::Metric metric) {
@@ -175,15 +178,20 @@ py::dict Upsert(const Session& session, const std::string& name, const Rows& fea
         .class_names = parameters.HasClasses() ? absl::Span<const std::string>()
                                                : absl::MakeConstSpan(labels.class_names)};
     const std::vector<MalformedRows> malformed = FindMalformed(items, parameters);
-    const auto refuse = [](const std::vector<std::string>& reasons, absl::string_view rest) {
-      throw StatusError(absl::InvalidArgumentError(
-          absl::StrCat("malformed rows: ", absl::StrJoin(reasons, "; "), "; ", rest)));
+    const auto refuse = [](const std::string& argument, const std::vector<std::string>& reasons,
+                           absl::string_view rest) {
+      throw StatusError(InvalidField(
+          argument,
+          absl::StrCat("must be valid, but are not: ", absl::StrJoin(reasons, "; "), "; ", rest)));
     };
     std::vector<std::string> reasons;
     for (const MalformedRows& one : malformed) {
       if (reasons.size() < 5) reasons.push_back(one.ToString());
     }
-    if (!reasons.empty()) refuse(reasons, "nothing was sent");
+    if (!reasons.empty()) {
+      const std::string& field = malformed.front().field;
+      refuse(field == "features" ? field : absl::StrCat(field, "s"), reasons, "nothing was sent");
+    }
     v1::UpsertItemsResponse sent = Check(
         UploadItems(session.admin(), name, items, malformed, {progress, warn, Interrupted()}));
     for (const v1::RejectedItem& item : sent.first_rejected()) {
@@ -192,8 +200,9 @@ py::dict Upsert(const Session& session, const std::string& name, const Rows& fea
       }
     }
     if (sent.rejected() > 0) {
-      refuse(reasons, absl::StrCat("the server refused ", sent.rejected(),
-                                   " rows and has stored the others"));
+      refuse(
+          "features", reasons,
+          absl::StrCat("the server refused ", sent.rejected(), " rows and has stored the others"));
     }
     return sent;
   });
@@ -265,18 +274,18 @@ py::dict ShowOperators(const Session& session, const std::string& uuid) {
 void Grant(const Session& session, const std::string& uuid, double epsilon,
            std::optional<double> delta, const std::string& accounting,
            const std::string& operator_name) {
-  if (!accounting.empty() && accounting != "basic" && accounting != "gaussian") {
-    throw StatusError(absl::InvalidArgumentError(
-        absl::StrCat("accounting must be basic or gaussian, but is \"", accounting, "\"")));
+  const std::map<std::string, Accounting> kinds = {{"basic", Accounting::kBasic},
+                                                   {"gaussian", Accounting::kGaussian}};
+  const auto kind = kinds.find(accounting);
+  if (!accounting.empty() && kind == kinds.end()) {
+    throw StatusError(UnknownName("accounting", kinds, accounting));
   }
   RunInterruptibly([&] {
     const auto ledger = Check(OpenLedger(session.client().state_folder()));
     const LedgerEntry former = operator_name.empty()
                                    ? Check(ledger->Show(uuid))
                                    : Check(ledger->ShowOperator(operator_name)).sum;
-    const Accounting how = accounting.empty()      ? former.accounting
-                           : accounting == "basic" ? Accounting::kBasic
-                                                   : Accounting::kGaussian;
+    const Accounting how = kind == kinds.end() ? former.accounting : kind->second;
     const Budget budget{epsilon, delta.value_or(former.granted.value_or(Budget()).delta)};
     const std::string server = session.client().server_identity();
     Check(operator_name.empty() ? ledger->Grant(uuid, budget, how, server)
@@ -482,8 +491,11 @@ void AddCollections(py::class_<Session, std::shared_ptr<Session>>& session) {
              v1::DeleteItemsRequest request;
              request.set_collection(name);
              request.mutable_ids()->Assign(ids.begin(), ids.end());
-             return Interruptible([&] { return Check(self.admin().DeleteItems(request)); })
-                 .deleted();
+             const v1::DeleteItemsResponse response =
+                 Interruptible([&] { return Check(self.admin().DeleteItems(request)); });
+             return py::make_tuple(response.deleted(),
+                                   std::vector<std::string>(response.first_missing().begin(),
+                                                            response.first_missing().end()));
            })
       .def("count_items",
            [](const Session& self, const std::string& name) {

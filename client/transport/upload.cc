@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -36,12 +37,13 @@ int64_t MessageBytes(const ItemColumns& items, size_t row) {
          static_cast<int64_t>(items.ids[row].size() + payload);
 }
 
-// Empty if the server takes the row.
-std::string ReasonToReject(const ItemColumns& items, size_t row, const float* features,
-                           const PublicParameters& parameters) {
+// OK if the server takes the row.
+absl::Status CheckRow(const ItemColumns& items, size_t row, const float* features,
+                      const PublicParameters& parameters) {
   for (int64_t column = 0; column < items.feature_dim; ++column) {
     if (std::isfinite(features[column])) continue;
-    return absl::StrCat(std::isnan(features[column]) ? "NaN" : "infinity", " in column ", column);
+    return absl::InvalidArgumentError(
+        absl::StrCat(std::isnan(features[column]) ? "NaN" : "infinity", " in column ", column));
   }
   const Metric metric = parameters.HasAnchors() ? Metric::kCosine : parameters.metric;
   absl::Status status = CheckHasSimilarity("features", metric, features, items.feature_dim);
@@ -52,7 +54,7 @@ std::string ReasonToReject(const ItemColumns& items, size_t row, const float* fe
     status.Update(InvalidField("payload", absl::StrCat("must fit into a message of ",
                                                        kMaxMessageBytes, " bytes, but does not")));
   }
-  return std::string(status.message());
+  return status;
 }
 
 // The part of a reason that rows share, which numbers such as labels and lengths are not. Columns
@@ -149,10 +151,17 @@ std::vector<MalformedRows> FindMalformed(const ItemColumns& items,
     items.copy_features(first, count, features.data());
     for (int64_t row = first; row < first + count; ++row) {
       const float* at = features.data() + (row - first) * items.feature_dim;
-      std::string reason = ReasonToReject(items, static_cast<size_t>(row), at, parameters);
-      if (reason.empty()) continue;
+      const absl::Status status = CheckRow(items, static_cast<size_t>(row), at, parameters);
+      if (status.ok()) continue;
+      const std::string reason(status.message());
       const auto [known, added] = index.try_emplace(KindOf(reason), found.size());
-      if (added) found.push_back({std::move(reason), {}, items.ids[static_cast<size_t>(row)]});
+      if (added) {
+        const std::optional<FieldProblem> problem = FieldProblemOf(status);
+        found.push_back({problem.has_value() ? problem->field : "features",
+                         reason,
+                         {},
+                         items.ids[static_cast<size_t>(row)]});
+      }
       MalformedRows& group = found[known->second];
       group.varies = group.varies || (!added && reason != group.reason);
       group.rows.push_back(row);

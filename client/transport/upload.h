@@ -28,6 +28,7 @@ struct ItemColumns {
 
 // Rows that are malformed for the same reason, but for its numbers.
 struct MalformedRows {
+  std::string field;          // "features", "id", "label" or "payload"
   std::string reason;         // of the first: "NaN in column 3"
   std::vector<int64_t> rows;  // ascending
   std::string first_id;

@@ -1,12 +1,15 @@
 """Data as people have it, by the command line and the package: formats, labels by name, and rows that no call may lose."""
 
 import datetime
+import io
 import json
 import os
+import pickle
 import subprocess
 import tempfile
 import unittest
 import uuid
+import warnings
 
 import numpy as np
 import pandas
@@ -96,6 +99,31 @@ class Formats(unittest.TestCase):
         code, _, error = run("ingest", "piped", "--vectors", "-", "--ids", "-")
         self.assertEqual((code, "only one file can be standard input" in error), (2, True), error)
 
+    def test_labels_saved_as_objects_are_read_and_never_run(self):
+        vectors, header = path("v.npy", rows[:4]), io.BytesIO()
+        np.lib.format.write_array_header_1_0(header, {"descr": "|O", "fortran_order": False, "shape": (4,)})
+        given = np.array(["ramen", None, "ramen", "crème"], object)
+        for number, content in enumerate([given] + [header.getvalue() + pickle.dumps(given, protocol) for protocol in range(2, 6)]):
+            code, _, error = run("ingest", new(f"objects-{number}").name, "--vectors", vectors, "--labels", path("o.npy", content))
+            self.assertEqual(code, 0, error)
+            found = server.collection(f"objects-{number}").items()
+            self.assertEqual([one["label"] for one in found], given.tolist())
+        many = np.array([None if row % 7 == 0 else f"class {row % 400}" for row in range(5000)], object)  # batches and frames
+        code, answer, error = run("ingest", new("objects-many").name, "--vectors", path("many.npy", np.ones((5000, 2))),
+                                  "--labels", path("o.npy", many))
+        self.assertEqual((code, answer["inserted"], len(answer["new_classes"])), (0, 5000, 400), error)
+
+        class Hostile:
+            def __reduce__(self):
+                return os.mkdir, (os.path.join(folder.name, "run"),)
+
+        for content in given.tolist()[:3] + [Hostile()], given.tolist()[:3] + [datetime.date(2026, 1, 1)]:
+            code, _, error = run("ingest", "objects-0", "--vectors", vectors, "--labels", path("o.npy", np.array(content, object)))
+            self.assertEqual(code, 2, error)
+            self.assertIn("o.npy: row 3: expected text, a number or None, got another Python object, which could run code and is "
+                          "not read: save it with np.save(path, labels.astype(str))", error)
+        self.assertFalse(os.path.exists(os.path.join(folder.name, "run")))
+
     def test_objects_in_memory_are_arrays(self):
         class Table:  # of pandas, polars or arrow
             def __init__(self, values):
@@ -135,10 +163,25 @@ class Tables(unittest.TestCase):
         self.assertEqual([one["id"] for one in found], ["5", "6", "7", "8"])
         self.assertEqual([one.ids for one in things.search(column.iloc[:2], k=1)], [["5"], ["6"]])
         for given, message in ((frame.assign(name="x"), "column 16 holds a value of type str"),
-                               (column.to_frame("v").assign(name="x"), "column 0 holds a value of type ndarray: give that"),
+                               (column.to_frame("v").assign(name="x"), "column 0 holds a value of type ndarray in row 0: give that"),
                                (frame.astype("Float32").mask(frame > 1), r"column \d+ holds a value of type NAType")):
             with self.assertRaisesRegex(pm.InvalidArgument, "^features must be an array of numbers, but " + message):
                 self.ingested(given)
+
+    def test_saved_tables_keep_their_ids_and_name_columns_of_text(self):
+        frame = pandas.DataFrame(rows[:4, :3].astype(float))
+        for number, (table, ids) in enumerate([(frame.set_index(pandas.Index(["d", "a, b", "c", "b"])), ["a, b", "b", "c", "d"]),
+                                               (frame.rename_axis("id").iloc[::-1], ["0", "1", "2", "3"]), (frame[1:], ["1", "2", "3"])]):
+            collection = new(f"saved-{number}")
+            code, _, error = run("ingest", collection.name, "--vectors", path("t.csv", table.to_csv()))
+            self.assertEqual(([one["id"] for one in collection.items()], code), (ids, 0), error)
+        np.testing.assert_allclose(server.collection("saved-1").get_items(["3"], features=True)[0]["features"], rows[3, :3], rtol=1e-6)
+        texts = frame.assign(name=["tea"] * 4)
+        for table, column in ((texts.to_csv(), 5), (texts.to_csv(index=False), 4), (texts.add_prefix("x").rename(columns={"xname": "name"}).to_csv(), 5)):
+            code, _, error = run("ingest", "saved-0", "--vectors", path("t.csv", table))
+            self.assertEqual(code, 2, error)
+            self.assertIn(f"t.csv: line 2 column {column} (name): expected a number, got text of length 3: leave a column of text out, "
+                          "or give it by --labels", error)
 
     def test_label_columns_of_every_dtype(self):
         for dtype, values, wanted in (("category", ["b", None, "a"], ["b", None, "a"]), ("string", ["b", None, "a"], ["b", None, "a"]),
@@ -276,6 +319,45 @@ class Labels(unittest.TestCase):
         one.ingest(rows[:2], labels=["only", "only"])
         self.assertEqual(one.search(rows[0], k=1).labels.tolist(), ["only"])
 
+    def test_one_class_needs_no_query_by_joint(self):
+        expected = "must hold at least two classes, but hold only moth: joint finds items of the target's class, which every item would be of"
+        with self.assertRaisesRegex(pm.InvalidArgument, f"^anchor_labels {expected}; encrypted and cells find"):
+            new("single", anchors=rows, anchor_labels=["moth"] * 200)
+        code, _, error = run("collection", "create", "single", "--anchors", path("a.npy", rows), "--anchor-labels",
+                             path("moth.txt", "moth\n" * 200))
+        self.assertEqual((code, f"--anchor-labels {expected}" in error), (2, True), error)
+        single = new("single", anchors=rows, cells=[2], with_encrypted=True)
+        single.ingest(rows[:4], labels=["moth"] * 4)
+        single.build(wait=True)
+        single.budget.grant(epsilon=1)
+        self.assertEqual(single.search(rows[0], label="moth", k=1).labels.tolist(), ["moth"])
+        self.assertEqual(set(single.search(rows[0], scheme="cells", epsilon=1, items=4).labels), {"moth"})
+
+    def test_mistyped_names_get_suggestions(self):
+        kinds = new("typed", anchors=rows, anchor_labels=names, with_encrypted=True)
+        kinds.ingest(rows, labels=names)
+        kinds.build()
+        vectors = path("v.npy", rows[:2])
+        query = ["query", "typed", "--vectors", vectors, "--row", "0"]
+        for words, meant in ((["--label", "rammen"], "ramen"), (["--scheme", "encryptd"], "encrypted"),
+                             (["--scheme", "joint", "--epsilon", "1", "--delta", "1e-5", "--label", "sushy"], "sushi"),
+                             (["--mechanism", "gausian"], "gaussian")):
+            self.assertIn(f'; did you mean "{meant}"?', run(*query, *words)[2])
+        self.assertIn('; did you mean "cosine"?', run("collection", "create", "x", "--metric", "cosin")[2])
+        self.assertIn('; did you mean "sushi"?', run("ingest", "typed", "--vectors", vectors, "--labels", path("l.txt", "ramen\nsushy\n"))[2])
+        with self.assertWarnsRegex(pm.PrivateMailWarning, '; did you mean "ramen"[?]$'):
+            kinds.search(rows[0], label="rammen")
+        for options, meant in (({"scheme": "encryptd"}, "encrypted"), ({"scheme": "joint", "mechanism": "gausian"}, "gaussian"),
+                               (dict(COST, scheme="joint", label=["ramen", "sushy"]), "sushi")):
+            with self.assertRaisesRegex(pm.InvalidArgument, f'; did you mean "{meant}"[?]') as caught:
+                kinds.search(rows[:2], **options)
+            self.assertEqual(caught.exception.row, 1 if "label" in options else None)
+        for options, meant in (({"metric": "cosin"}, "cosine"), ({"anchors": rows, "cells": [2], "cell_code": "scaler8"}, "scalar8")):
+            with self.assertRaisesRegex(pm.InvalidArgument, f'; did you mean "{meant}"[?]'):
+                new("x", **options)
+        with self.assertRaisesRegex(pm.InvalidArgument, "; did you mean 'sushi'[?]"):
+            kinds.search(rows[0], scheme="joint", dummies=rows[:1], dummy_labels=["sushy"], **COST)
+
     def test_column_of_a_table_has_a_header(self):
         vectors, kinds = path("v.npy", rows[:4]), path("kinds.csv", "kind\n" + "ramen\nsushi\n" * 2)
         new("header", anchors=rows, with_encrypted=True)
@@ -318,7 +400,7 @@ class Labels(unittest.TestCase):
             collection = new(f"numbers-{number}")
             collection.ingest(rows[:2], labels=given)
             self.assertEqual([one["label"] for one in collection.items()], [3, 4 if kind == "small" else None], kind)
-        for given, message in (([1.5, 2], "whole numbers"), ([1, "a"], "all integers or all strings"),
+        for given, message in (([1.5, 2], "whole numbers"), ([1, "a"], "all integers or all strings, but row 1 is of the other"),
                                ([2**40, 1], "fit into 32 bits"), ([2**2000, 1], "fit into 32 bits"), ([1], "must have shape"), ([{}, {}], "integers or strings")):
             with self.assertRaisesRegex(pm.InvalidArgument, f"^labels must .*{message}|^labels {message}"):
                 collection.ingest(rows[:2], labels=given, ids=["a", "b"])
@@ -372,12 +454,57 @@ class Losses(unittest.TestCase):
                            "--id-prefix", "p")
         self.assertRegex(answer["reasons"][0]["what"], r"^60 rows: such as payload must be .* its 1 bytes .*\(rows 0, 1, 2, 3, 4, ")
 
+    def test_every_error_about_an_argument_names_it_and_its_row(self):
+        things, file = new("places"), path("places.bin", b"none")
+        classes = new("classes", anchors=rows, anchor_labels=labels)
+        bad = np.ma.array(rows[:4], mask=np.arange(64).reshape(4, 16) > 40)
+        for argument, row, call in (
+                ("payloads", 2, lambda: things.ingest(rows[:3], payloads=[None, {}, {"a": "\ud800"}])),
+                ("payloads", 2, lambda: things.ingest(rows[:3], payloads=["1" * 400, {}, {"a": [10**400]}])),
+                ("payloads", 1, lambda: things.ingest(rows[:3], payloads=["\U0001f363", 10**5000, {}])),
+                ("payloads", 1, lambda: things.ingest(rows[:2], payloads=[None, "y" * 70_000_000])),
+                ("payloads", 1, lambda: things.ingest(rows[:2], payloads=[None, json.loads("[" * 90 + "]" * 90)])),
+                ("payloads", 0, lambda: things.ingest(rows[:1], payloads=[{(1, 2): 3}])),
+                ("payloads", None, lambda: things.ingest(rows[:1], payloads=3)),
+                ("ids", 2, lambda: things.ingest(rows[:3], ids=["a", "b", "a"])),
+                ("ids", 1, lambda: things.ingest(rows[:2], ids=["a", "x" * 600])),
+                ("features", 1, lambda: things.ingest(np.vstack([rows[:1], 0 * rows[:1]]))),
+                ("features", 2, lambda: things.ingest(bad)), ("features", 1, lambda: things.ingest([[1, 2], [3]])),
+                ("features", 1, lambda: things.ingest([[1, 2], [3, None]])),
+                ("labels", 1, lambda: things.ingest(rows[:2], labels=[1, 1.5])), ("labels", 1, lambda: things.ingest(rows[:2], labels=[1, 2**40])),
+                ("labels", 1, lambda: things.ingest(rows[:2], labels=[1, 2**2000])), ("labels", 1, lambda: things.ingest(rows[:2], labels=[1, {}])),
+                ("labels", 1, lambda: things.ingest(rows[:2], labels=["a", 1])), ("labels", 1, lambda: things.ingest(rows[:2], labels=["a", "\ud800"])),
+                ("labels", 1, lambda: things.ingest(rows[:2], labels=np.array([b"a", b"\xff"]))),
+                ("labels", 1, lambda: classes.ingest(rows[:2], labels=[0, 9])),
+                ("anchor_labels", 2, lambda: new("x", anchors=rows, anchor_labels=["a", "b", None] + ["a"] * 197)),
+                ("label_graph", None, lambda: new("x", anchors=rows, anchor_labels=labels, label_graph=3)),
+                ("alpha", None, lambda: new("x", anchors=rows, anchor_labels=labels, alpha="x")),
+                ("steps", None, lambda: new("x", anchors=rows, anchor_labels=labels, steps=2**40)),
+                ("cells", 1, lambda: new("x", anchors=rows, cells=[4, -1])), ("metric", None, lambda: new("x", metric="cosin")),
+                ("model", None, lambda: pm.Extractor(file)), ("images", 1, lambda: pm.Extractor()([file, 3])),
+                ("images", 0, lambda: pm.Extractor()(["\ud800"])), ("images", None, lambda: pm.Extractor()(3)),
+                ("path", None, lambda: things.snapshot(os.path.join(folder.name, "none", "x"))),
+                ("pictures", None, lambda: pm.page(things, pictures=file)), ("model", None, lambda: pm.page(things, model="/none.onnx")),
+                ("path", None, lambda: things.snapshot("a\0b")), ("path", None, lambda: server.restore("x", file)),
+                ("key_id", None, lambda: server.client.revoke_key("none")), ("scopes", None, lambda: server.client.create_key("k", scopes=["x"])),
+                ("accounting", None, lambda: things.budget.grant(epsilon=1, accounting="x"))):
+            with self.assertRaises(pm.PrivateMailError) as caught:
+                call()
+            self.assertEqual((caught.exception.argument, caught.exception.row), (argument, row), caught.exception)
+        self.assertEqual(len(things), 0)
+
     def test_delete_names_ids_that_no_item_has(self):
         things = new("deleted")
         things.ingest(rows[:4])
         code, answer, error = run("items", "delete", "deleted", "9", "--ids-file", path("ids.txt", "\ufeff0\n1\n0\n"))
         self.assertEqual((code, answer), (3, {"deleted": 2, "missing": 1, "missing_ids": ["9"]}), error)
         self.assertEqual(run("items", "delete", "deleted", "2")[0], 0)
+        things.ingest(rows[:2], replace=True)
+        with self.assertWarnsRegex(pm.PrivateMailWarning, "^2 of 3 ids are of no item of collection deleted: '9', 'x'; 1 were deleted$"):
+            self.assertEqual(things.delete_items(["9", "0", "x", "0"]), 1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.assertEqual(things.delete_items(["1"]), 1)
 
     def test_collection_without_items_costs_nothing(self):
         anchors, numbers = gallery(100, seed=2)

@@ -4,8 +4,9 @@ import collections.abc
 import json
 import operator
 import os
+import re
 import uuid
-from typing import Any, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +22,13 @@ def _to_numpy(given: Any) -> Any:
 def as_array(field: str, given: Any) -> "np.ndarray[Any, Any]":
     given = _to_numpy(given)
     if isinstance(given, np.ma.MaskedArray) and np.any(np.asarray(given.mask)):
-        raise wrong(field, "must have no masked values, but has some")
+        raise wrong(field, f"must have no masked values, but row {np.argwhere(given.mask)[0][0]} has some")
     try:
         return np.asarray(given)
     except ValueError as error:
-        raise wrong(field, f"must be an array of numbers, but its rows differ in length") from error
+        lengths = [np.size(one) for one in given]
+        other = next((row for row, length in enumerate(lengths) if length != lengths[0]), 0)
+        raise wrong(field, f"must be an array of numbers, but its rows differ in length, such as row {other}") from error
 
 
 _DESCRIBE = ": pm.Extractor describes pictures by vectors, for a collection that was created with its identity as extractor"
@@ -42,9 +45,10 @@ def _unpacked(field: str, array: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any
     for place, one in np.ndenumerate(stacked):
         if isinstance(one, bool) or not isinstance(one, (int, float, np.number)):
             where = f"column {place[1]} holds" if len(place) == 2 else "holds"
+            row = f" in row {place[0]}" if place else ""
             remedy = (": give that column alone" if isinstance(one, (list, np.ndarray))
                       else _DESCRIBE if isinstance(one, os.PathLike) else "")
-            raise wrong(field, f"must be an array of numbers, but {where} a value of type {type(one).__name__}{remedy}")
+            raise wrong(field, f"must be an array of numbers, but {where} a value of type {type(one).__name__}{row}{remedy}")
     return stacked.astype(np.float64)
 
 
@@ -88,10 +92,21 @@ def labels(field: str, given: Any, count: int) -> NDArray[np.int32]:
     """A C-contiguous int32 array of `count` labels that are integers, none of them missing."""
     numbers, _ = label_column(field, given, count)
     if numbers is None:
-        raise wrong(field, "must be integers, but are strings")
+        raise wrong(field, "must be integers, but row 0 is a string")
     if (numbers == -2**31).any():
         raise wrong(field, f"must be integers, but row {numbers.argmin()} has none")
     return numbers
+
+
+def _refuse_first(field: str, expected: str, is_wrong: "NDArray[np.bool_]", actual: str) -> None:
+    """Raises an error about the first row that is wrong, if one is."""
+    if is_wrong.any():
+        raise wrong(field, f"must {expected}, but row {is_wrong.argmax()} {actual}")
+
+
+def _names(field: str, array: "np.ndarray[Any, Any]", missing: NDArray[np.bool_]) -> List[str]:
+    found = ["" if gone else str(one) for one, gone in zip(array, missing)]
+    return texts(field, found)
 
 
 def label_column(field: str, given: Any, count: int) -> Tuple[Optional[NDArray[np.int32]], List[str]]:
@@ -110,28 +125,30 @@ def label_column(field: str, given: Any, count: int) -> Tuple[Optional[NDArray[n
         missing |= np.fromiter(map(_is_missing, array), bool, count)
         kinds: Set[Any] = {str if isinstance(one, str) else type(one) for one in array[~missing]}
         if kinds == {str}:
-            return None, ["" if gone else str(one) for one, gone in zip(array, missing)]
+            return None, _names(field, array, missing)
+        texts_ = np.fromiter((isinstance(one, str) for one in array), bool, count)
         if str in kinds:
-            raise wrong(field, "must be all integers or all strings, but are of both")
+            first = texts_[~missing][0]
+            _refuse_first(field, "be all integers or all strings", ~missing & (texts_ != first), "is of the other kind")
+        others = np.fromiter((isinstance(one, (bool, np.bool_)) or not isinstance(one, (int, float, np.integer, np.floating))
+                              for one in array), bool, count)
+        _refuse_first(field, "be integers or strings", others & ~missing, "is neither")
         array = np.where(missing, 0, array)
-        if bool not in kinds and all(issubclass(kind, (int, float, np.integer, np.floating)) for kind in kinds):
-            try:
-                array = array.astype(np.float64)  # exact for every label
-            except OverflowError:
-                raise wrong(field, "must fit into 32 bits, but do not") from None
+        _refuse_first(field, "fit into 32 bits", np.fromiter((abs(one) > 2**32 and one == one // 1 for one in array), bool, count),
+                      "does not")
+        array = array.astype(np.float64)  # exact for every label
     if array.dtype.kind == "S":
-        array = np.char.decode(array, "utf-8")
+        array = np.array([one.decode(errors="surrogateescape") for one in array], object)
+        return None, _names(field, array, missing)
     if array.dtype.kind in "UT":
-        return None, ["" if gone else str(one) for one, gone in zip(array, missing)]
+        return None, _names(field, array, missing)
     if array.dtype.kind == "f":
         missing |= np.isnan(array)
         array = np.where(missing, 0, array)
-        if not (np.isfinite(array) & (array == np.trunc(array))).all():
-            raise wrong(field, "must be whole numbers, but some are not")
+        _refuse_first(field, "be whole numbers", ~(np.isfinite(array) & (array == np.trunc(array))), "is not")
     elif array.dtype.kind not in "iu":
         raise wrong(field, f"must be integers or strings, but has dtype {array.dtype}")
-    if array.size and (array.min() < -2**31 or array.max() >= 2**31):
-        raise wrong(field, f"must fit into 32 bits, but do not")
+    _refuse_first(field, "fit into 32 bits", (array < -2**31) | (array >= 2**31), "does not")
     return np.ascontiguousarray(np.where(missing, -2**31, array), np.int32), []
 
 
@@ -154,12 +171,27 @@ def _payload_text(one: Any) -> str:
     if _is_missing(one):
         return ""
     try:
-        return json.dumps(one, allow_nan=False, default=_json_value)
-    except ValueError as error:  # NaN, which JSON does not have, or a list within itself
-        kind = "itself" if "ircular" in str(error) else "NaN or an infinity, which JSON does not have: give None"
+        found = json.dumps(one, allow_nan=False, default=_json_value)
+        if "\\ud" in found:  # perhaps a half of a pair
+            json.dumps(one, ensure_ascii=False, default=_json_value).encode()
+        if _MANY_DIGITS.search(found):  # perhaps within a text
+            json.loads(found, parse_int=lambda digits: operator.truediv(int(digits), 1))
+        return found
+    except UnicodeEncodeError:
+        raise TypeError("holds a lone surrogate, which UTF-8 does not have") from None
+    except OverflowError:
+        raise TypeError("holds an integer beyond 1.8e308: give it as text") from None
+    except ValueError as error:  # NaN, which JSON does not have, too many digits, or a list within itself
+        kind = ("itself" if "ircular" in str(error) else "an integer of too many digits: give it as text" if "digits" in str(error)
+                else "NaN or an infinity, which JSON does not have: give None")
         raise TypeError(f"holds {kind}") from None
+    except TypeError as error:
+        raise TypeError("holds a dict with keys that are no text" if "keys must" in str(error) else str(error)) from None
     except RecursionError:
         raise TypeError("is nested too deep") from None
+
+
+_MANY_DIGITS = re.compile(r"\d{309}")  # of an integer beyond what a float holds
 
 
 def payload_texts(field: str, given: Any, count: int) -> List[str]:
@@ -169,7 +201,7 @@ def payload_texts(field: str, given: Any, count: int) -> List[str]:
     for method, arguments in (("to_dicts", ()), ("to_pylist", ()), ("to_dict", ("records",))):
         if getattr(given, "ndim", 2) == 2 and hasattr(given, method):
             given = getattr(given, method)(*arguments)
-    if isinstance(given, (str, bytes, dict)):
+    if isinstance(given, (str, bytes, dict)) or not isinstance(given, collections.abc.Iterable):
         raise wrong(field, f"must be a list of values, one for each row, but is of type {type(given).__name__}")
     rows, found = list(given), []
     if len(rows) != count:
@@ -182,26 +214,27 @@ def payload_texts(field: str, given: Any, count: int) -> List[str]:
     return found
 
 
-def integer(field: str, given: Any) -> int:
-    """An integer of 64 bits, no bool."""
+def integer(field: str, given: Any, bits: int = 64) -> int:
+    """An integer of so many bits, no bool."""
     try:
         if isinstance(given, (bool, np.bool_)):
             raise TypeError
         number = operator.index(given)
     except TypeError:
         raise wrong(field, f"must be an integer, but is of type {type(given).__name__}") from None
-    if not -2**63 <= number < 2**63:
-        raise wrong(field, f"must fit into 64 bits, but does not")
+    if not -2**(bits - 1) <= number < 2**(bits - 1):
+        raise wrong(field, f"must fit into {bits} bits, but does not")
     return number
 
 
 def integers(field: str, given: Any) -> List[int]:
-    """A list of integers of 32 bits."""
+    """A list of integers from 0 to 2**31 - 1."""
     if isinstance(given, str) or not isinstance(given, collections.abc.Iterable):
         raise wrong(field, f"must be a list of integers, but is of type {type(given).__name__}")
     found = [integer(field, one) for one in given]
-    if any(not -2**31 <= one < 2**31 for one in found):
-        raise wrong(field, "must fit into 32 bits, but do not")
+    for row, one in enumerate(found):
+        if not 0 <= one < 2**31:
+            raise wrong(field, f"must be at least 0 and fit into 32 bits, but entry {row} is {one}")
     return found
 
 
@@ -238,12 +271,26 @@ def text(field: str, given: Any) -> str:
     return given
 
 
-def path(field: str, given: Any) -> str:
-    """A path, as a string; "": none."""
+def path(field: str, given: Any, row: Optional[int] = None) -> str:
+    """A path, as a string; "": none. row: of a list of paths."""
+    place = "" if row is None else f"row {row} "
     try:
-        return os.fsdecode(given)
+        found = os.fsdecode(given)
     except TypeError:
-        raise wrong(field, f"must be a path, but is of type {type(given).__name__}") from None
+        raise wrong(field, f"must be a path, but {place}is of type {type(given).__name__}") from None
+    if "\0" in found or not _is_utf8(found):
+        raise wrong(field, f"must be a path in UTF-8, but {place}has other characters")
+    return found
+
+
+# The arguments that calls take as **settings, with their checks.
+SETTINGS: Dict[str, Callable[[str, Any], Any]] = {
+    "label_graph": text, "alpha": number, "embedding_dim": integer, "kernel_bandwidth": number,
+    "steps": lambda field, given: integer(field, given, 32)}
+
+
+def settings(given: Dict[str, Any]) -> Dict[str, Any]:
+    return {name: SETTINGS[name](name, one) for name, one in given.items()}
 
 
 def _is_utf8(given: str) -> bool:

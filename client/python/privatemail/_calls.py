@@ -6,19 +6,17 @@ import inspect
 import re
 from typing import Any, Callable, TypeVar, cast
 
+from privatemail import _arrays
 from privatemail.errors import WrongUse
 
 _Checked = TypeVar("_Checked", bound=Callable[..., Any])
-
-# The arguments that calls take as **settings.
-_SETTINGS = ("label_graph", "alpha", "embedding_dim", "kernel_bandwidth", "steps")
 
 
 def _check(call: Callable[..., Any]) -> Callable[..., Any]:
     signature = inspect.signature(call)
     kinds = {one.kind: name for name, one in signature.parameters.items()}
     others = kinds.get(inspect.Parameter.VAR_KEYWORD)
-    known = [*signature.parameters, *(_SETTINGS if others == "settings" else ())]
+    known = [*signature.parameters, *(_arrays.SETTINGS if others == "settings" else ())]
 
     @functools.wraps(call)
     def checked(*arguments: Any, **options: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import warnings
@@ -16,7 +17,7 @@ from privatemail._calls import checked_call
 from privatemail._progress import progress_bar
 from privatemail._results import (EncryptedHits, Estimate, Hits, Ingested, Matches, Plan, Snapshot, Spending,
                                   parse_payload, to_hits, to_matches, to_spending)
-from privatemail.errors import (AlreadyExists, FailedPrecondition, PrivateMailWarning, WrongUse, of_status,
+from privatemail.errors import (AlreadyExists, FailedPrecondition, PrivateMailWarning, WrongUse, about, of_status,
                                 wrong)
 
 Path = Union[str, "os.PathLike[str]"]
@@ -133,6 +134,9 @@ class Client(_NotCopied):
         given, class_names = [], _arrays.texts("class_names", class_names)
         if array is not None and anchor_labels is not None:
             numbers, names = _arrays.label_column("anchor_labels", anchor_labels, len(array))
+            missing = np.equal(names, "") if numbers is None else numbers == -2**31
+            if missing.any():
+                raise wrong("anchor_labels", f"must name the class of every anchor, but row {missing.argmax()} has none")
             if names and not class_names:
                 class_names = sorted(set(names))
             given = numbers.tolist() if numbers is not None else _numbers("anchor_labels", names,
@@ -140,7 +144,7 @@ class Client(_NotCopied):
         if settings and not given:
             raise wrong(next(iter(settings)), "must not be given without anchor_labels")
         self._open().create_collection(_arrays.text("name", name), array, given, class_names,
-                                       _arrays.text("extractor", extractor), settings,
+                                       _arrays.text("extractor", extractor), _arrays.settings(settings),
                                        _arrays.integers("cells", cells), _arrays.text("cell_code", cell_code),
                                        _arrays.flag("publish_quality", publish_quality),
                                        _arrays.text("metric", metric),
@@ -153,7 +157,7 @@ class Client(_NotCopied):
         It keeps its digest, so that clients' budgets stay valid, unless the server has a collection with it. Needs an
         admin key. build: False: `build` of the collection is left to you.
         """
-        with progress_bar("restore") as show:
+        with progress_bar("restore") as show, about("path"):
             items = self._open().restore(_arrays.text("name", name), _arrays.path("path", path), show)
         collection = Collection(self, name)
         if build and items > 0:
@@ -201,8 +205,9 @@ def _names_of(info: Dict[str, Any]) -> Dict[str, int]:
 def _numbers(field: str, names: Sequence[str], known: Dict[str, int]) -> List[int]:
     for row, name in enumerate(names):
         if name not in known:
-            some = ", ".join(sorted(known)[:8])
-            raise wrong(field, f"must be class names of the collection ({some or 'it has none'}), but row {row} is not")
+            some, near = ", ".join(sorted(known)[:8]), difflib.get_close_matches(name, known, 1)
+            raise wrong(field, f"must be class names of the collection ({some or 'it has none'}), but row {row} is not"
+                        + "".join(f"; did you mean {one!r}?" for one in near))
     return [known[name] for name in names]
 
 
@@ -345,7 +350,9 @@ class Collection(_NotCopied):
         else:
             names = _arrays.ids("ids", ids, len(array))
         if len(set(names)) != len(names):
-            raise wrong("ids", "must differ, but some are equal; nothing was sent")
+            first: Dict[str, int] = {}
+            row = next(row for row, name in enumerate(names) if first.setdefault(name, row) != row)
+            raise wrong("ids", f"must differ, but row {row} has the id of row {first[names[row]]}, too; nothing was sent")
         texts = []
         if payloads is not None:
             texts = _arrays.payload_texts("payloads", payloads, len(array))
@@ -367,9 +374,16 @@ class Collection(_NotCopied):
             more = cursor != ""
 
     def delete_items(self, ids: Sequence[str]) -> int:
-        """Deletes items by id; unknown ones are ignored. Returns how many there were."""
-        names = _arrays.ids("ids", ids)
-        return sum(self._session.delete_items(self.name, names[i:i + 1000]) for i in range(0, len(names), 1000))
+        """Deletes items by id, and returns how many there were. A PrivateMailWarning names ids of no item."""
+        names, deleted, missing = list(dict.fromkeys(_arrays.ids("ids", ids))), 0, []
+        for i in range(0, len(names), 1000):
+            count, some = self._session.delete_items(self.name, names[i:i + 1000])
+            deleted, missing = deleted + count, missing + some
+        if deleted < len(names):
+            named = ", ".join(map(repr, missing[:5])) + ", ..." * (len(names) - deleted > 5)
+            _warn(f"{len(names) - deleted} of {len(names)} ids are of no item of collection {self.name}: {named}; "
+                  f"{deleted} were deleted")
+        return deleted
 
     def __len__(self) -> int:
         return self._session.count_items(self.name)
@@ -391,7 +405,7 @@ class Collection(_NotCopied):
         an existing file; on failure it stays. max_bytes: of the file; 0: twice what the collection's counts suggest, at
         most half of the free space. `restore` of a client or server reads it.
         """
-        with progress_bar("snapshot") as show:
+        with progress_bar("snapshot") as show, about("path"):
             return Snapshot(**self._session.snapshot(self.name, _arrays.path("path", path), _arrays.flag("replace", replace),
                                                      _arrays.integer("max_bytes", max_bytes), show))
 

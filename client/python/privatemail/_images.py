@@ -1,5 +1,6 @@
 """Features of images, so that they can be ingested and searched."""
 
+import collections.abc
 import os
 from typing import Sequence, Tuple
 
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from privatemail import _arrays, _core
 from privatemail._calls import checked_call
 from privatemail._client import Path
-from privatemail.errors import wrong
+from privatemail.errors import about, wrong
 
 
 @checked_call
@@ -26,7 +27,8 @@ class Extractor:
         sizes = _arrays.integers("input_size", input_size)
         if len(sizes) != 2:
             raise wrong("input_size", f"must be width and height, but has {len(sizes)} entries")
-        self._core = _core.Extractor(_arrays.path("model", model), *sizes)
+        with about("model"):
+            self._core = _core.Extractor(_arrays.path("model", model), *sizes)
 
     @property
     def identity(self) -> str:
@@ -41,11 +43,12 @@ class Extractor:
 
         Transparent pixels are composited over white; of an animation the first frame is taken.
         """
-        if isinstance(images, (str, os.PathLike)):
-            raise wrong("images", "must be a list of paths, but is one")
-        if len(images) == 0:
+        if isinstance(images, (str, os.PathLike)) or not isinstance(images, collections.abc.Iterable):
+            raise wrong("images", f"must be a list of paths, but is of type {type(images).__name__}")
+        paths = [_arrays.path("images", path, row) for row, path in enumerate(images)]
+        if not paths:
             raise wrong("images", "must not be empty")
-        features, failures = self._core.extract([_arrays.path("images", path) for path in images], min(os.cpu_count() or 1, 256))
+        features, failures = self._core.extract(paths, min(os.cpu_count() or 1, 256))
         for row, failure in enumerate(failures):
             if failure:
                 raise wrong("images", f"must be readable, but row {row} is not: {failure}")

@@ -8,10 +8,11 @@ import subprocess
 import weakref
 from typing import Any, Optional
 
+from privatemail import _arrays
 from privatemail._calls import checked_call
 from privatemail._client import Collection, Path
 from privatemail._server import _end, not_started
-from privatemail.errors import FailedPrecondition, Unavailable
+from privatemail.errors import FailedPrecondition, Unavailable, wrong
 
 
 class Page:
@@ -51,8 +52,11 @@ def page(collection: Collection, *, pictures: Path = "", model: Path = "", progr
         raise FailedPrecondition("program must be given, or the environment's PRIVATEMAIL: privatemail is not on the "
                                  "PATH", argument="program")
     command = [program, *collection._client._flags, "--json", "page", "--no-browser", "--collection", collection.name]
+    pictures, model = _arrays.path("pictures", pictures), _arrays.path("model", model)
+    if pictures and not os.path.isdir(pictures):
+        raise wrong("pictures", f"must be a folder, but {pictures} is none")
     for flag, value in (("--pictures", pictures), ("--model", model)):
-        command += [flag, str(value)] if value else []
+        command += [flag, value] if value else []
     # A connection is what its arguments say.
     environment = {name: value for name, value in os.environ.items()
                    if name not in ("PRIVATEMAIL_TRUST", "PRIVATEMAIL_CA", "PRIVATEMAIL_KEY_FILE")}
@@ -64,7 +68,10 @@ def page(collection: Collection, *, pictures: Path = "", model: Path = "", progr
     told = json.loads(process.stdout.readline() or "{}")
     if "file" not in told:
         _end(os.getpid(), process, None)
-        raise Unavailable(f"the page did not start: {told.get('error', {}).get('message', 'it printed nothing')}")
+        problem = told.get("error", {})
+        if problem.get("field") == "model" and not problem["actual"]:  # `expected` is the whole sentence
+            raise wrong("model", problem["expected"])
+        raise Unavailable(f"the page did not start: {problem.get('message', 'it printed nothing')}")
     # Only the file of mode 0600 holds the address.
     with open(told["file"], encoding="ascii") as file:
         found = re.search(r'url=([^"]+)"', file.read())

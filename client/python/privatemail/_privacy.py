@@ -100,7 +100,7 @@ def sensitivity(bound: str, *, anchor_labels: ArrayLike, anchors: Optional[Array
     values, rows, proven, source = _core.sensitivity(
         _arrays.text("bound", bound), labels, None if anchors is None else _arrays.rows("anchors", anchors),
         None if changed is None else _arrays.integer("changed", changed),
-        None if seed is None else _arrays.integer("seed", seed), settings)
+        None if seed is None else _arrays.integer("seed", seed), _arrays.settings(settings))
     return Sensitivity(bound, rows, proven, source, values.get("sensitivity"), values.get("l1_sensitivity"),
                        values.get("lipschitz_to_l2"), values.get("lipschitz_to_l1"))
 

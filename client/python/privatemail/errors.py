@@ -1,7 +1,8 @@
 """Exceptions, one for each status of a call. No message holds a value of a target."""
 
+import contextlib
 import re
-from typing import Any, List, Optional
+from typing import Any, Iterator, List, Optional
 
 # The package exports these.
 __all__ = [
@@ -30,7 +31,7 @@ class PrivateMailError(Exception):
         super().__init__(message)
         self.code = code or self.code
         self.argument, self.expected, self.actual = argument, expected, actual
-        named = re.search(r"\b(?:row|query|entry) (\d+)\b", message)
+        named = re.search(r"\b(?:rows?|query|entry) (\d+)\b", message)
         self.row = None if named is None else int(named[1])
         self.hits: Optional[List[Any]] = None
 
@@ -52,6 +53,16 @@ class WrongUse(InvalidArgument, TypeError):
 def wrong(argument: str, problem: str) -> InvalidArgument:
     """The error about an argument: "k must be at least 1, but is 0"."""
     return InvalidArgument(f"{argument} {problem}", argument=argument)
+
+
+@contextlib.contextmanager
+def about(argument: str) -> Iterator[None]:
+    """Errors about a file are of the argument that names it, unless they name another."""
+    try:
+        yield
+    except (InvalidArgument, DataLoss) as error:
+        error.argument = error.argument or argument
+        raise
 
 
 class NotFound(PrivateMailError, LookupError):
