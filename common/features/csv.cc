@@ -87,19 +87,20 @@ absl::Status CheckNoIds(absl::string_view file, int64_t line, absl::string_view 
 bool IsName(absl::string_view cell) {
   double number;
   if (cell.empty() || absl::SimpleAtod(cell, &number)) return false;
-  return absl::ascii_isalpha(cell[0]) || cell[0] == '_' || cell[0] == '"';
+  const bool is_ascii = absl::ascii_isascii(static_cast<unsigned char>(cell[0]));
+  return !is_ascii || absl::ascii_isalpha(cell[0]) || cell[0] == '_' || cell[0] == '"';
 }
 
 // The content of a first line: a row, or a header. pandas calls columns without names 0,1,2,...
 enum class FirstLine { kRow, kNames, kNumbers, kNamesAndNumbers };
 
 FirstLine KindOfFirstLine(const std::vector<absl::string_view>& cells) {
-  int64_t names = 0;
-  for (size_t column = 0; column < cells.size(); ++column) {
-    size_t number;
-    if (IsName(absl::StripAsciiWhitespace(cells[column]))) {  // nan and inf are numbers
+  int64_t names = 0, numbers = 0;
+  for (const absl::string_view cell : cells) {
+    int64_t number;
+    if (IsName(absl::StripAsciiWhitespace(cell))) {  // nan and inf are numbers
       ++names;
-    } else if (!absl::SimpleAtoi(WithoutQuotes(cells[column]), &number) || number != column) {
+    } else if (!absl::SimpleAtoi(WithoutQuotes(cell), &number) || number != numbers++) {
       return FirstLine::kRow;
     }
   }
@@ -152,7 +153,7 @@ absl::StatusOr<int64_t> AppendCells(absl::string_view name, int64_t line_number,
                    : "",
           ": expected a number, got ", Described(cell),
           is_named && is_first_row && !cell.empty() ? ": leave a column of text out, or give it by "
-                                                      "--labels, in a file of one label a line"
+                                                      "--labels or --ids, in a file of its own"
           : has_separator ? ": commas separate columns, and points decimals"
                           : "");
     }
@@ -220,6 +221,10 @@ absl::StatusOr<VectorFile> ParseCsvVectors(absl::string_view name, absl::string_
     has_index = end < line.size() && (IsIndexName(first) || IsIdName(first));
     const std::vector<absl::string_view> cells =
         absl::StrSplit(line.substr(has_index ? end + 1 : 0), ',');
+    if (has_index && cells.front().empty()) {
+      return BadFile(name, "line ", number,
+                     ": expected one index column, which has no name, got more");
+    }
     const FirstLine kind = KindOfFirstLine(cells);
     has_index = has_index && kind != FirstLine::kRow;
     if (kind == FirstLine::kRow) return false;

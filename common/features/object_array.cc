@@ -19,10 +19,13 @@ namespace {
 // A text may be repeated by references of two bytes. More than a label may have.
 constexpr size_t kMaxTextBytes = 1024;
 
-// What numpy's arrays name: module and name, a line each.
+// The globals of numpy's arrays: module and name, a line each.
 constexpr absl::string_view kGlobals[] = {
     "numpy.core.multiarray\n_reconstruct\n", "numpy._core.multiarray\n_reconstruct\n",
     "numpy\nndarray\n", "numpy\ndtype\n", "_codecs\nencode\n"};
+
+// The missing value of pandas, which an array of its nullable integers holds.
+constexpr absl::string_view kPandasMissing = "pandas._libs.missing\nNA\n";
 
 // The values are those of the only list. The other two parts describe the array.
 enum Part { kBeforeList = 1, kList = 2, kAfterList = 4, kEnd = 8 };
@@ -53,8 +56,8 @@ constexpr Opcode kOpcodes[] = {
     {'q', 1, kBeforeList | kList | kAfterList},     // BINPUT
     {'r', 4, kBeforeList | kList | kAfterList},     // LONG_BINPUT
     {'\x94', 0, kBeforeList | kList | kAfterList},  // MEMOIZE
-    {'c', kLines, kBeforeList},                     // GLOBAL
-    {'\x93', 0, kBeforeList},                       // STACK_GLOBAL
+    {'c', kLines, kBeforeList | kList},             // GLOBAL
+    {'\x93', 0, kBeforeList | kList},               // STACK_GLOBAL
     {'\x85', 0, kBeforeList},                       // TUPLE1
     {'\x86', 0, kBeforeList},                       // TUPLE2
     {'\x87', 0, kBeforeList},                       // TUPLE3
@@ -66,6 +69,13 @@ constexpr Opcode kOpcodes[] = {
     {'t', 0, kBeforeList | kList},                  // TUPLE
     {'b', 0, kBeforeList | kAfterList},             // BUILD
     {'.', 0, kAfterList},                           // STOP
+};
+
+// A value on the stack.
+struct Value {
+  bool is_label = false;  // text or a number
+  std::optional<absl::string_view> text = std::nullopt;
+  double number = std::numeric_limits<double>::quiet_NaN();  // NaN without text: missing
 };
 
 class ObjectReader {
@@ -116,11 +126,11 @@ class ObjectReader {
         return absl::OkStatus();
       case 'X':
       case '\x8c':
-        return AddText(argument);
+        return Push({.is_label = true, .text = argument});
       case 'h':
-        return AddRemembered(Load<uint8_t>(argument, 0));
+        return PushRemembered(Load<uint8_t>(argument, 0));
       case 'j':
-        return AddRemembered(Load<uint32_t>(argument, 0));
+        return PushRemembered(Load<uint32_t>(argument, 0));
       case 'q':
         return Remember(Load<uint8_t>(argument, 0));
       case 'r':
@@ -128,23 +138,33 @@ class ObjectReader {
       case '\x94':
         return Remember(memo_.size());
       case 'N':
-        return AddNumber(std::nan(""));
+        return Push({.is_label = true});
       case 'K':
-        return AddNumber(Load<uint8_t>(argument, 0));
+        return PushNumber(Load<uint8_t>(argument, 0));
       case 'M':
-        return AddNumber(Load<uint16_t>(argument, 0));
+        return PushNumber(Load<uint16_t>(argument, 0));
       case 'J':
-        return AddNumber(Load<int32_t>(argument, 0));
+        return PushNumber(Load<int32_t>(argument, 0));
       case 'G':
-        return AddNumber(std::bit_cast<double>(__builtin_bswap64(Load<uint64_t>(argument, 0))));
+        return PushNumber(std::bit_cast<double>(__builtin_bswap64(Load<uint64_t>(argument, 0))));
       case '\x8a':
-        return AddNumber(std::numeric_limits<double>::infinity());
+        return PushNumber(std::numeric_limits<double>::infinity());
       case 'c':
-        return CheckGlobal(argument);
-      case '\x93':
-        return CheckGlobal(absl::StrCat(former_text_.value_or(""), "\n", text_.value_or(""), "\n"));
+        return PushGlobal(argument);
+      case '\x93': {
+        if (stack_.size() < 2) return Refused();
+        const Value module = stack_[stack_.size() - 2], name = stack_.back();
+        stack_.resize(stack_.size() - 2);
+        return PushGlobal(
+            absl::StrCat(module.text.value_or(""), "\n", name.text.value_or(""), "\n"));
+      }
+      case 'a':
+      case 'e':
+        for (const Value& value : std::exchange(stack_, {})) PM_RETURN_IF_ERROR(AddRow(value));
+        break;
       case ']':
         part_ = kList;
+        stack_.clear();
         break;
       case 't':
         if (part_ == kList) part_ = kAfterList;
@@ -155,37 +175,41 @@ class ObjectReader {
       default:
         break;
     }
-    text_.reset();
+    last_ = Value();
     return absl::OkStatus();
   }
 
-  absl::Status AddText(absl::string_view text) {
-    former_text_ = std::exchange(text_, text);
-    if (part_ != kList) return absl::OkStatus();
-    if (text.size() <= kMaxTextBytes) return AddRow(text, std::nan(""));
-    return BadFile(name_, "row ", row_, ": expected a label of at most ", kMaxTextBytes,
-                   " bytes, got ", text.size());
+  absl::Status Push(const Value& value) {
+    last_ = value;
+    stack_.push_back(value);
+    return absl::OkStatus();
+  }
+  absl::Status PushNumber(double number) { return Push({.is_label = true, .number = number}); }
+
+  absl::Status PushGlobal(absl::string_view lines) {
+    if (lines == kPandasMissing) return Push({.is_label = true});
+    const auto* const end = std::end(kGlobals);
+    const bool is_known = std::find(std::begin(kGlobals), end, lines) != end;
+    return is_known && part_ == kBeforeList ? Push(Value()) : Refused();
   }
 
   absl::Status Remember(size_t place) {
     if (place != memo_.size()) return Refused();
-    memo_.push_back(text_);
+    memo_.push_back(last_);
     return absl::OkStatus();
   }
 
-  absl::Status AddRemembered(size_t place) {
-    if (place >= memo_.size() || !memo_[place].has_value()) return Refused();
-    return AddText(*memo_[place]);
+  absl::Status PushRemembered(size_t place) {
+    return place < memo_.size() && memo_[place].is_label ? Push(memo_[place]) : Refused();
   }
 
-  // NaN: a missing value.
-  absl::Status AddNumber(double number) {
-    text_.reset();
-    return part_ == kList ? AddRow(std::nullopt, number) : absl::OkStatus();
-  }
-
-  absl::Status AddRow(std::optional<absl::string_view> text, double number) {
+  absl::Status AddRow(const Value& value) {
+    const auto& [is_label, text, number] = value;
     const bool is_text = text.has_value();
+    if (is_text && text->size() > kMaxTextBytes) {
+      return BadFile(name_, "row ", row_, ": expected a label of at most ", kMaxTextBytes,
+                     " bytes, got ", text->size());
+    }
     if (is_text || !std::isnan(number)) {
       if (has_texts_.value_or(is_text) != is_text) {
         return BadFile(name_, "row ", row_, ": expected ", is_text ? "a number" : "text",
@@ -199,12 +223,6 @@ class ObjectReader {
     return absl::OkStatus();
   }
 
-  absl::Status CheckGlobal(absl::string_view lines) {
-    text_.reset();
-    const auto* const end = std::end(kGlobals);
-    return std::find(std::begin(kGlobals), end, lines) == end ? Refused() : absl::OkStatus();
-  }
-
   absl::Status Refused() const {
     constexpr char kRemedy[] =
         "which could run code and is not read: save it with np.save(path, labels.astype(str))";
@@ -212,15 +230,16 @@ class ObjectReader {
       return BadFile(name_, "expected an array of text, numbers and None as numpy writes it, got ",
                      "another Python object, ", kRemedy);
     }
-    return BadFile(name_, "row ", row_, ": expected text, a number or None, got another Python ",
-                   "object, ", kRemedy);
+    return BadFile(name_, "row ", row_ + std::ssize(stack_),
+                   ": expected text, a number or None, got another Python object, ", kRemedy);
   }
 
   const absl::string_view name_;
   absl::string_view left_;
   Part part_ = kBeforeList;
-  std::optional<absl::string_view> text_, former_text_;      // the last values, if they are texts
-  std::vector<std::optional<absl::string_view>> memo_ = {};  // values by their place, as text_
+  std::vector<Value> stack_ = {};  // of the list those that are no rows yet
+  Value last_;                     // what the last opcode left there
+  std::vector<Value> memo_ = {};   // values by their place
   int64_t row_ = 0;
   std::optional<bool> has_texts_;  // of the rows so far; unset: all are missing
   LabelColumn labels_;

@@ -15,10 +15,11 @@
 // - .csv: lines of numbers separated by commas; blanks around numbers and empty lines are ignored.
 // - .txt: labels only, one a line.
 // A byte-order mark is skipped. A first line of names (each begins with a letter, '_' or '"'), or,
-// over rows with decimals or text, of the numbers 0, 1, ... of columns, is skipped in vectors; in
-// labels only "label" or "labels" is, since another name may be that of a class. A first line whose
-// first cell is empty is a header over an index column, as pandas writes them; of vectors also one
-// whose first cell is "id". The index of vectors gives ids, that of labels is skipped.
+// over rows with decimals or text, of the numbers 0, 1, ... and perhaps names, is skipped in
+// vectors; in labels only "label" or "labels" is, since another name may be that of a class. A
+// first line whose first cell is empty is a header over an index column, as pandas writes them; of
+// vectors also one whose first cell is "id". The index of vectors gives ids, that of labels is
+// skipped.
 #ifndef PRIVATEMAIL_COMMON_FEATURES_VECTOR_FILE_H_
 #define PRIVATEMAIL_COMMON_FEATURES_VECTOR_FILE_H_
 

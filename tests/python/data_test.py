@@ -108,6 +108,9 @@ class Formats(unittest.TestCase):
             self.assertEqual(code, 0, error)
             found = server.collection(f"objects-{number}").items()
             self.assertEqual([one["label"] for one in found], given.tolist())
+        nullable = pandas.array([3, None, 4, None], "Int64").to_numpy(object)
+        code, _, error = run("ingest", new("objects-nullable").name, "--vectors", vectors, "--labels", path("o.npy", nullable))
+        self.assertEqual([one["label"] for one in server.collection("objects-nullable").items()], [3, None, 4, None], error)
         many = np.array([None if row % 7 == 0 else f"class {row % 400}" for row in range(5000)], object)  # batches and frames
         code, answer, error = run("ingest", new("objects-many").name, "--vectors", path("many.npy", np.ones((5000, 2))),
                                   "--labels", path("o.npy", many))
@@ -181,7 +184,7 @@ class Tables(unittest.TestCase):
             code, _, error = run("ingest", "saved-0", "--vectors", path("t.csv", table))
             self.assertEqual(code, 2, error)
             self.assertIn(f"t.csv: line 2 column {column} (name): expected a number, got text of length 3: leave a column of text out, "
-                          "or give it by --labels", error)
+                          "or give it by --labels or --ids", error)
 
     def test_label_columns_of_every_dtype(self):
         for dtype, values, wanted in (("category", ["b", None, "a"], ["b", None, "a"]), ("string", ["b", None, "a"], ["b", None, "a"]),

@@ -100,7 +100,7 @@ class Files(InFolder):
         for text, name, content in (
                 (r"\(2,\), one for each row", "l.txt", "7\n"),
                 ("line 2 column 1: expected one integer", "l.csv", "1\n1.5\n"), ("expected one label", "l.csv", "1,2\n3,4\n"),
-                ("32-bit", "l.txt", "1\n2147483648\n"), ("row 1: the label is beyond", "l.npy", npy(np.array([1, 2**63], np.uint64))),
+                ("utf-8", "l.txt", b"caf\xe9\n1\n"), ("32-bit", "l.txt", "1\n2147483648\n"), ("row 1: the label is beyond", "l.npy", npy(np.array([1, 2**63], np.uint64))),
                 ("row 1: the label is no whole", "l.npy", npy(np.array([1, 1.5]))),
                 ("row 1 has none", "l.npy", npy(np.array([1, np.nan]))), ("expected labels of shape", "l.npy", npy(np.ones((2, 2), int))),
                 ("expected 1 column", "l.ivecs", vecs([[1, 2], [3, 4]], "i")),

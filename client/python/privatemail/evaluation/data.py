@@ -85,7 +85,7 @@ def read_vectors(vectors: str, labels: str) -> Rows:
     features = _unit_rows("vectors", _read(vectors))
     try:
         numbers, texts = _seeded.read_labels(labels, len(features))
-    except InvalidArgument as error:
+    except (InvalidArgument, UnicodeDecodeError) as error:
         raise wrong("labels", f"must be a readable file, but are not: {error}") from error
     if numbers:
         return Rows(features, _arrays.labels("labels", numbers, len(features)).astype(np.int64))

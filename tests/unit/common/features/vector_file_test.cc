@@ -288,6 +288,11 @@ TEST(Npy, ReadsLabelsThatAreObjects) {
           .value();
   EXPECT_THAT(numbers.numbers, ElementsAre(3, -1, 300, 70000, kNoLabel, 2));
   EXPECT_THAT(numbers.names, IsEmpty());
+  const std::string nullable =
+      "(K\3cpandas._libs.missing\nNA\nq\16h\16\x8c\24pandas._libs.missing\x8c\2NA\x93"
+      "e";
+  EXPECT_THAT(ParseLabels("l.npy", NpyOfObjects(4, nullable))->numbers,
+              ElementsAre(3, kNoLabel, kNoLabel, kNoLabel));
   EXPECT_THAT(ParseLabels("l.npy", NpyOfObjects(2, "(NNe"))->numbers,
               ElementsAre(kNoLabel, kNoLabel));
 }
@@ -308,14 +313,14 @@ TEST(Npy, OtherObjectsAreRefusedAndNeverRun) {
        {"l.npy", NpyOfObjects(2, "(Nh\x0d"), kOtherValue},
        {"l.npy", NpyOfObjects(2, "(Nq\x0f"), kOtherValue},
        {"l.npy", NpyOfObjects(2, "(NK\1K\2te"), kOther},
-       {"l.npy", NpyOfObjects(2, Bytes("(X\1\0\0\0aK\1")),
+       {"l.npy", NpyOfObjects(2, Bytes("(X\1\0\0\0aK\1e")),
         "row 1: expected text as in the rows before, got a number"},
-       {"l.npy", NpyOfObjects(2, Bytes("(K\1X\1\0\0\0a")),
+       {"l.npy", NpyOfObjects(2, Bytes("(K\1X\1\0\0\0ae")),
         "row 1: expected a number as in the rows before, got text"},
-       {"l.npy", NpyOfObjects(1, Bytes("(X\1\4\0\0") + std::string(1025, 'a')),
+       {"l.npy", NpyOfObjects(1, Bytes("(X\1\4\0\0") + std::string(1025, 'a') + "e"),
         "row 0: expected a label of at most 1024 bytes, got 1025"},
-       {"l.npy", NpyOfObjects(1, Bytes("(G?\370\0\0\0\0\0\0")), "row 0: the label is no whole"},
-       {"l.npy", NpyOfObjects(1, Bytes("(\x8a\6\0\0\0\0\0\1")), "row 0: the label is beyond"},
+       {"l.npy", NpyOfObjects(1, Bytes("(G?\370\0\0\0\0\0\0e")), "row 0: the label is no whole"},
+       {"l.npy", NpyOfObjects(1, Bytes("(\x8a\6\0\0\0\0\0\1e")), "row 0: the label is beyond"},
        {"l.npy", NpyOfObjects(1, "(NNe"), "expected the 1 rows of the header, at least 1, got 2"},
        {"l.npy", NpyOfObjects(0, ""), "expected the 0 rows of the header, at least 1"},
        {"l.npy", NpyOfObjects(1, "(Ne") + "x", "expected the 1 rows of the header"}});
@@ -411,6 +416,10 @@ TEST(Csv, ColumnOfTextIsNamedByItsHeader) {
        {"a.csv", "0,name\n1,tea\n", absl::StrCat("line 2 column 2 (name)", kText)},
        {"a.csv", ",x,\"a b\"\n\"u, v\",1,tea\n", absl::StrCat("line 2 column 3 (a b)", kText)},
        {"a.csv", "x,name\n1,2\n3,tea\n", "line 3 column 2 (name): expected a number, got text of "},
+       {"a.csv", "name,0,1\ntea,1.0,2.5\n", absl::StrCat("line 2 column 1 (name)", kText)},
+       {"a.csv", "\u00dc,name\n1,tea\n", absl::StrCat("line 2 column 2 (name)", kText)},
+       {"a.csv", ",,0\na,1,2.5\n",
+        "line 1: expected one index column, which has no name, got more"},
        {"a.csv", "0,x\n1,2\n", "line 1 column 2: expected a number, got text of length 1"},
        {"a.csv", "0,1,x\n", "line 1 column 3: expected a number, got text of length 1"}});
   EXPECT_EQ(ParseVectors("a.csv", "0,1,price\n1.0,2.5,3\n").value(),
