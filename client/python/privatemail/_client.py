@@ -375,7 +375,8 @@ class Collection(_NotCopied):
 
     def delete_items(self, ids: Sequence[str]) -> int:
         """Deletes items by id, and returns how many there were. A PrivateMailWarning names ids of no item."""
-        names, deleted, missing = list(dict.fromkeys(_arrays.ids("ids", ids))), 0, []
+        names, deleted = list(dict.fromkeys(_arrays.ids("ids", ids))), 0
+        missing: List[str] = []
         for i in range(0, len(names), 1000):
             count, some = self._session.delete_items(self.name, names[i:i + 1000])
             deleted, missing = deleted + count, missing + some
