@@ -57,7 +57,7 @@ absl::StatusOr<v1::CreateKeyRequest> Encode(const CreateKeyOptions& options) {
   for (const std::string& name : options.scopes) {
     const auto scope = kScopeNames.find(name);
     if (scope == kScopeNames.end()) {
-      return UnknownName("--scope", kScopeNames, name);
+      return UnknownName("scope", kScopeNames, name);
     }
     request.add_scopes(scope->second);
   }
