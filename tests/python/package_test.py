@@ -328,12 +328,12 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), len(server.collections
                                     (lambda: things.get_items(5), "ids", None),
                                     (lambda: things.get_items(["1"], features="x"), "features", None),
                                     (lambda: things.resend(label="x"), "label", None),
-                                    (lambda: things.search(rows[:2], label=[[1], [2, 3]], **COST), "label", None),
+                                    (lambda: things.search(rows[:2], label=[[1], [2, 3]], **COST), "label", 0),
                                     (lambda: things.search(rows[0], epsilon=[[1], [2, 3]]), "epsilon", None),
                                     (lambda: pm.calibrate("laplace", epsilon=1, lower=["x"]), "lower", None),
-                                    (lambda: pm.sensitivity("lipschitz", anchor_labels=[[1], [2, 3]]), "anchor_labels", None),
+                                    (lambda: pm.sensitivity("lipschitz", anchor_labels=[[1], [2, 3]]), "anchor_labels", 1),
                                     (lambda: pm.Extractor(input_size=5), "input_size", None),
-                                    (lambda: pm.Extractor("m.onnx", input_size=(2**40, 1)), "input_size", None),
+                                    (lambda: pm.Extractor("m.onnx", input_size=(2**40, 1)), "input_size", 0),
                                     (lambda: copy.copy(things), None, None)):
             with self.assertRaises(pm.PrivateMailError) as caught:
                 call()
