@@ -133,7 +133,8 @@ TEST(PublicParameters, NewCollectionsNeedAnExtractorAndAllLabelsOrNone) {
                                 "vectors");
   };
   EXPECT_THAT(make({1, 2}), FailsWith(kInvalid, "no label or one for each of the 3 anchors"));
-  EXPECT_THAT(make({5, 5, 5}), FailsWith(kInvalid, "must hold at least two classes, but hold only 5: joint"));
+  EXPECT_THAT(make({5, 5, 5}),
+              FailsWith(kInvalid, "must hold at least two classes, but hold only 5: joint"));
 }
 
 TEST(PublicParameters, SlotOfLabelWithoutClassesIsNotFound) {
