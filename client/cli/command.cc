@@ -1,5 +1,6 @@
 #include "client/cli/command.h"
 
+#include "common/base/short_help.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::client::cli {

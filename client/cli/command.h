@@ -27,7 +27,6 @@ struct Context : SearchOptions {
 
 // Moves the flags to the group of options that few need, which --help shows with -v alone.
 void MarkRare(CLI::App* command, absl::Span<const char* const> flags);
-inline constexpr char kRareOptions[] = "Rarely needed";
 
 // Adds a subcommand that also accepts the shared options.
 CLI::App* AddCommand(CLI::App& parent, const std::string& name, const std::string& description);

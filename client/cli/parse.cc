@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
+#include "common/base/short_help.h"
 #include "common/base/suggestion.h"
 
 namespace privatemail::client::cli {
@@ -205,46 +205,6 @@ std::string ShortHelp(const CLI::App& app) {
                       "\n");
 }
 
-std::string FirstSentence(const std::string& text) { return text.substr(0, text.find(". ")); }
-
-// The usage, and the first sentence on each option but those that few need: it fits on a screen.
-class ShortFormatter : public CLI::Formatter {
- public:
-  std::string make_description(const CLI::App* command) const override {
-    return FirstSentence(command->get_description()) + "\n";
-  }
-  std::string make_positionals(const CLI::App*) const override { return ""; }
-  std::string make_group(std::string group, bool,
-                         std::vector<const CLI::Option*> options) const override {
-    std::string text;
-    for (const CLI::Option* option : options) {
-      if (group == kRareOptions || option->check_lname("help")) continue;
-      text += make_option(option, /*is_positional=*/false);
-    }
-    return text;
-  }
-  std::string make_help(const CLI::App* command, std::string name,
-                        CLI::AppFormatMode mode) const override {
-    const std::string help = CLI::Formatter::make_help(command, std::move(name), mode);
-    return absl::StrReplaceAll(help, {{"\n\n\n", "\n\n"}});  // where rare options were
-  }
-  std::string make_option_opts(const CLI::Option* option) const override {
-    const std::string usual = option->get_default_str();
-    return absl::StrCat(option->get_type_name().empty() ? "" : " ", option->get_type_name(),
-                        usual.empty() ? "" : "=", usual);
-  }
-  std::string make_option_desc(const CLI::Option* option) const override {
-    return FirstSentence(option->get_description());
-  }
-  std::string make_subcommand(const CLI::App* command) const override {
-    return absl::StrFormat("  %-12s%s\n", command->get_name(),
-                           FirstSentence(command->get_description()));
-  }
-  std::string make_footer(const CLI::App* command) const override {
-    return absl::StrCat("All options and details: privatemail ", PathOf(*command), " --help -v\n");
-  }
-};
-
 }  // namespace
 
 CLI::App* ChosenCommand(CLI::App& app) {
@@ -260,10 +220,7 @@ std::optional<int> Parse(CLI::App& app, Context& context, int argc, char** argv)
     app.parse(argc, argv);
     return std::nullopt;
   } catch (const CLI::CallForHelp& help) {
-    const bool verbose = std::any_of(argv, argv + argc, [](const char* word) {
-      return absl::string_view(word) == "-v" || absl::string_view(word) == "--verbose";
-    });
-    if (verbose) return app.exit(help);
+    if (WantsAllOptions(argc, argv)) return app.exit(help);
     if (app.get_subcommands().empty()) {
       std::cout << ShortHelp(app);
       return 0;

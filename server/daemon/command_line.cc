@@ -4,10 +4,12 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/base/files.h"
+#include "common/base/short_help.h"
 #include "common/base/status_macros.h"
 #include "common/base/suggestion.h"
 #include "server/config/settings.h"
@@ -26,20 +28,24 @@ absl::StatusOr<Problems> ApplyFile(const std::string& path, DaemonOptions* optio
   return ParseConfig(*text, path, options);
 }
 
+// The settings that the short help shows.
+constexpr absl::string_view kUsual[] = {"data_dir", "listen", "tls_cert",      "tls_key",
+                                        "insecure", "http",   "postgres_file", "log_level"};
+
 void AddFlag(const Setting& setting, std::map<std::string, std::string>* values, CLI::App* app) {
   const auto assign = [values, key = std::string(setting.key)](const std::string& text) {
     (*values)[key] = text;
   };
   const std::string help(absl::StripSuffix(setting.help, "."));
-  if (setting.IsFlag()) {
-    app->add_flag_callback(
-        setting.Flag(), [assign] { assign("true"); }, help);
-    return;
-  }
   const std::string range = setting.Range();
-  app->add_option_function<std::string>(setting.Flag(), assign,
-                                        range == "a text" ? help : absl::StrCat(help, "; ", range))
-      ->default_str(setting.ValueIn({}));
+  CLI::Option* const option =
+      setting.IsFlag() ? app->add_flag_callback(
+                             setting.Flag(), [assign] { assign("true"); }, help)
+                       : app->add_option_function<std::string>(
+                                setting.Flag(), assign,
+                                range == "a text" ? help : absl::StrCat(help, "; ", range))
+                             ->default_str(setting.ValueIn({}));
+  if (!absl::c_linear_search(kUsual, setting.key)) option->group(kRareOptions);
 }
 
 }  // namespace
@@ -49,8 +55,8 @@ void CommandLine::AddFlags(CLI::App* app) {
                   "TOML file with settings named like the flags, '_' for '-'; flags override it");
   app->add_flag("--check-config", check_config,
                 "Check the configuration and every file that it names, print what is in force and "
-                "end: 0 when it is good, otherwise 1 or, where starting again would not help, 2, "
-                "after all that is wrong");
+                "end. Exit code 0 when it is good, otherwise 1 or, where starting again would not "
+                "help, 2, after all that is wrong");
   for (const Setting& setting : Settings()) AddFlag(setting, &values, app);
 }
 

@@ -22,6 +22,7 @@
 #include "common/base/core_dumps.h"
 #include "common/base/printable.h"
 #include "common/base/process_memory.h"
+#include "common/base/short_help.h"
 #include "common/rpc/host_port.h"
 #include "server/config/settings.h"
 #include "server/daemon/command_line.h"
@@ -245,6 +246,7 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
+    if (!WantsAllOptions(argc, argv)) app.formatter(std::make_shared<ShortFormatter>());
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
     const std::string unknown = command_line.UnknownWord(app);

@@ -1,4 +1,5 @@
 // Output of the command line: help, warnings, usage errors, and permissions of written files.
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -84,6 +85,10 @@ TEST_F(CommandLine, HelpFitsOnAScreenAndTheRestComesWithV) {
     EXPECT_LE(lines.size() - 1, kLines) << help;
     EXPECT_GE(Run(Join(words, {"--help", "-v"})).out.size(), help.size());
   }
+  const std::string daemon = Program({PRIVATEMAILD, "--help"}).Wait().out;
+  EXPECT_LE(std::count(daemon.begin(), daemon.end(), '\n'), kLines) << daemon;
+  EXPECT_THAT(daemon, AllOf(HasSubstr("--data-dir"), HasSubstr("privatemaild --help -v\n")));
+  EXPECT_THAT(Program({PRIVATEMAILD, "-v", "--help"}).Wait().out, HasSubstr("--max-concurrent"));
   EXPECT_THAT(Run({"query", "--help"}).out, Not(HasSubstr("--private-iterations")));
   EXPECT_THAT(Run({"query", "--help", "-v"}).out, HasSubstr("--private-iterations"));
 }
