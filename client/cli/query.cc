@@ -21,7 +21,6 @@
 #include "client/files/private_file.h"
 #include "client/schemes/class_labels.h"
 #include "client/schemes/request_checks.h"
-#include "client/search/batch.h"
 #include "client/search/charge_text.h"
 #include "client/search/result_json.h"
 #include "common/base/field_error.h"
@@ -29,7 +28,6 @@
 #include "common/embedding/offered_schemes.h"
 #include "common/features/vector_file.h"
 #include "common/items/payload_filter.h"
-#include "common/wire/proto_conversions.h"
 #include "privatemail/search.h"
 
 namespace privatemail::client::cli {
@@ -59,7 +57,7 @@ absl::StatusOr<SearchRequest> ReadRequest(const QueryFlags& flags, LabelColumn* 
   }
   if (int64_t classes = 0; !flags.classes.empty()) {
     if (flags.classes != "auto" && !(absl::SimpleAtoi(flags.classes, &classes) && classes >= 1)) {
-      return FieldError("classes", "auto or a number of classes",
+      return FieldError("classes", "auto or a number of labels",
                         absl::StrCat("\"", flags.classes, "\""));
     }
     if (classes > 0) request.classes = classes;  // auto: as if absent
@@ -85,45 +83,8 @@ absl::Status CheckRowsChosen(const QueryFlags& flags, Scheme scheme) {
       "--vectors needs rows: give --row I, --rows I,J,... or --rows all");
 }
 
-// Refuses what Search would refuse, before the user is asked about it in vain. Sends nothing.
-absl::Status CheckBeforeQuestion(const SearchClient& client, const SearchRequest& request,
-                                 const PublicParameters& parameters) {
-  const int64_t columns =
-      request.own_anchors.has_value() ? request.own_anchors->cols() : parameters.feature_dim;
-  PM_RETURN_IF_ERROR(CheckTargets(request, columns, Metric::kCosine));
-  const size_t count = request.targets.size();
-  const Budget each{request.epsilon.value_or(0), request.delta.value_or(0)};
-  const std::string& uuid = parameters.collection_uuid;
-  PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(client.state_folder()));
-  PM_ASSIGN_OR_RETURN(const LedgerEntry budget, ledger->Show(uuid));
-  PM_RETURN_IF_ERROR(CheckGranted(budget));
-  PM_RETURN_IF_ERROR(CheckAffordable(budget, count, each));
-  PM_ASSIGN_OR_RETURN(const auto operators, ledger->ShowOperators(uuid, client.server_identity()));
-  for (const OperatorEntry& one : operators) {
-    PM_RETURN_IF_ERROR(CheckAffordable(one.sum, count, each, SumOf(one)));
-  }
-  return absl::OkStatus();
-}
-
-// The collection, with its quality if a question may name it.
-absl::StatusOr<v1::GetCollectionResponse> FetchCollection(const SearchClient& client,
-                                                          const SearchRequest& request) {
-  PM_ASSIGN_OR_RETURN(const AdminClient server, client.Admin());
-  return server.GetCollection(request.collection, {.quality = request.epsilon > kAskedEpsilon});
-}
-
-// Before anything is charged. On a terminal the user decides, unless --yes was given.
-absl::Status ConfirmCharge(const QueryFlags& flags, const SearchClient& client,
-                           const SearchRequest& request, Scheme scheme,
-                           const PublicParameters& parameters,
-                           const v1::GetCollectionResponse& published) {
-  const std::string charge = ChargeText(request, scheme, parameters, published);
-  if (charge.empty() || flags.yes) return absl::OkStatus();
-  // Features of pictures have the columns of the collection's model. When a refusal ends the
-  // connection would tell how long they took.
-  if (flags.targets.images.empty()) {
-    PM_RETURN_IF_ERROR(CheckBeforeQuestion(client, request, parameters));
-  }
+// On a terminal the user decides.
+absl::Status Confirm(const std::string& charge) {
   Warn(charge);
   if (::isatty(STDIN_FILENO) == 0) return absl::OkStatus();
   std::cerr << "Go on (--yes answers this)? [y/N] ";
@@ -144,8 +105,7 @@ absl::Status Query(Context& context, const QueryFlags& flags) {
     PM_ASSIGN_OR_RETURN(report_file, PrivateFile::Create("--report", flags.report_file));
   }
   PM_ASSIGN_OR_RETURN(std::unique_ptr<SearchClient> client, SearchClient::Connect(context));
-  PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse published, FetchCollection(*client, request));
-  PM_ASSIGN_OR_RETURN(const PublicParameters parameters, FromProto(published.parameters()));
+  PM_ASSIGN_OR_RETURN(const PublicParameters parameters, client->Describe(request.collection));
   const auto arrived = std::chrono::steady_clock::now();
   const Scheme scheme = request.scheme.value_or(DefaultScheme(OfferedSchemes(parameters)));
   PM_RETURN_IF_ERROR(CheckRowsChosen(flags, scheme));
@@ -170,15 +130,15 @@ absl::Status Query(Context& context, const QueryFlags& flags) {
     extractor.collection = parameters.extractor;
     PM_ASSIGN_OR_RETURN(gallery, LocalGallery::Create(flags.compare_images, extractor));
   }
-  PM_RETURN_IF_ERROR(ConfirmCharge(flags, *client, request, scheme, parameters, published));
   WaitForDeparture(flags.targets, arrived);
   ProgressBar bar("queries sent");
   const auto warn = [&](const std::string& text) {
     bar.End();
     Warn(text);
   };
+  const auto show = [&](int64_t sent) { bar.Show(sent, std::ssize(targets)); };
   const absl::StatusOr<SearchResponse> searched =
-      client->Search(request, warn, [&](int64_t sent) { bar.Show(sent, std::ssize(targets)); });
+      client->Search(request, warn, show, flags.yes ? nullptr : ConfirmFunction(Confirm));
   bar.End();
   // The connection ends at a departure, before anything is shown: printing takes a time of its own
   // for every match, and a reader may stop it.
@@ -227,7 +187,7 @@ void AddReleaseOptions(CLI::App* query, QueryFlags* flags) {
                                  "; published-... is no proven guarantee"));
   query->add_option("--radius", request.radius,
                     "Inference Privacy (lap-output, gauss-output, gauss-input): hides the features "
-                    "among all within this distance, not the class. The answer says how many pairs "
+                    "among all within this distance, not the label. The answer says how many pairs "
                     "of anchors are within it");
   query->add_option("--private-iterations", request.private_iterations,
                     "Joint: number of iterations on the target, with noise after each; 1 if "
@@ -242,9 +202,9 @@ void AddReleaseOptions(CLI::App* query, QueryFlags* flags) {
   dummies->needs("--dummy-labels");
   query->add_option(
       "--classes", flags->classes,
-      "Joint, without --label: the number of classes whose matches fill -k, those that fit the "
-      "anchors best. auto, as if absent, takes one class if it is sure, more if not. The server "
-      "sends matches of every class anyway, so this costs nothing and it learns nothing");
+      "Joint, without --label: the number of labels whose matches fill -k, those that fit the "
+      "anchors best. auto, as if absent, takes one label if it is sure, more if not. The server "
+      "sends matches of every label anyway, so this costs nothing and it learns nothing");
 }
 
 void AddCellsOptions(CLI::App* query, QueryFlags* flags) {
@@ -276,12 +236,13 @@ void AddQueryCommand(CLI::App& app, Context& context) {
   SearchRequest& request = flags->request;
   request.with_payloads = false;
   query->add_option("NAME", request.collection, "The collection")->required();
-  AddChoice(query, "--scheme", &request.scheme, kSchemeNames,
-            "By default the first of encrypted, joint and cells that the collection offers. "
-            "encrypted: exact, the server computes on ciphertexts and learns "
-            "nothing; without noise or budget. joint: noise on an embedding; finds the class. "
-            "cells: a noisy choice of cells, whose items are ranked locally; needs a collection "
-            "with cells");
+  AddChoice(
+      query, "--scheme", &request.scheme, kSchemeNames,
+      "By default the first of encrypted, joint and cells that the collection offers. "
+      "encrypted: exact, the server computes on ciphertexts and learns "
+      "nothing; without noise or budget. joint: noise on an embedding; finds items of its label. "
+      "cells: a noisy choice of cells, whose items are ranked locally; needs a collection "
+      "with cells");
   AddTargetOptions(query, &flags->targets);
   query->add_option("-k", request.k, "Number of matches")->capture_default_str();
   AddReleaseOptions(query, flags);
@@ -292,7 +253,7 @@ void AddQueryCommand(CLI::App& app, Context& context) {
                   absl::StrCat("Spend more than epsilon ", kAskedEpsilon, " without a question"));
   query->add_flag(kAcceptMisalignmentFlag, request.accept_misalignment,
                   "Joint: query although public data alone shows that the answer will hardly be of "
-                  "the target's class");
+                  "the target's label");
   query->add_option(
       "--filter", request.filter,
       absl::StrCat("Only items whose payload matches; joint: SENT IN CLEAR. Encrypted: "
@@ -315,7 +276,7 @@ void AddQueryCommand(CLI::App& app, Context& context) {
       "Choose -k, --scheme, --epsilon, --delta, --mechanism, --radius and the number of cells or "
       "items without regard to the target, as --filter: the server sees them, or can tell them "
       "from the noise.\n",
-      "Joint finds items of a class, in no useful order: their distances are of the server's "
+      "Joint finds items of a label, in no useful order: their distances are of the server's "
       "embedding and compare within one answer only. Encrypted and cells find the nearest.\n",
       "Encrypted: --label and --filter choose among the matches on this machine, and the server "
       "does not see them. Without --row all rows of --vectors are searched for. What you do with a "

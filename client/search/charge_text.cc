@@ -10,6 +10,7 @@
 #include "client/planning/published_quality.h"
 #include "client/planning/query_plan.h"
 #include "client/privacy/mechanisms/cell_mechanism.h"
+#include "common/base/printable.h"
 
 namespace privatemail::client {
 namespace {
@@ -37,8 +38,9 @@ std::string CellsText(const SearchRequest& request, const PublicParameters& para
   if (items < 1 || items > std::numeric_limits<uint32_t>::max()) return "";
   std::string text;
   if (is_measured) {
-    text = absl::StrFormat("; about %.2g of the %d nearest items are found",
-                           Predict(*quality, cost, cells, items).fidelity.value, kQualityMatches);
+    text =
+        absl::StrCat("; about ", FormatShare(Predict(*quality, cost, cells, items).fidelity.value),
+                     " of the ", kQualityMatches, " nearest items are found");
   }
   return text + BytesText(AnswerBytes(parameters, items, kIdBytes));
 }
@@ -55,7 +57,7 @@ std::string OddsText(double epsilon) {
 
 std::string ChargeText(const SearchRequest& request, Scheme scheme,
                        const PublicParameters& parameters,
-                       const v1::GetCollectionResponse& published) {
+                       const v1::GetCollectionResponse& published, absl::string_view quality) {
   const double epsilon = request.epsilon.value_or(0);
   if (scheme == Scheme::kEncrypted || !(epsilon > kAskedEpsilon)) return "";
   std::string text =
@@ -63,11 +65,11 @@ std::string ChargeText(const SearchRequest& request, Scheme scheme,
   const auto partition = static_cast<size_t>(request.partition.value_or(0));
   if (scheme == Scheme::kCells && partition < parameters.cell_partitions.size()) {
     const auto cells = static_cast<double>(parameters.cell_partitions[partition].cells);
-    absl::StrAppendFormat(&text, "; of %g cells the query's own is asked for with probability %.4g",
-                          cells, CellCeiling(epsilon, 1 / cells));
+    absl::StrAppend(&text, "; of ", cells, " cells the query's own is asked for with probability ",
+                    FormatShare(CellCeiling(epsilon, 1 / cells)));
     text += CellsText(request, parameters, published);
   } else if (scheme == Scheme::kJoint) {
-    text += BytesText(JointBytes(parameters, request.k));
+    absl::StrAppend(&text, quality, BytesText(JointBytes(parameters, request.k)));
   }
   return text;
 }

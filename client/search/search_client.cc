@@ -14,6 +14,7 @@
 #include "client/schemes/memory_budget.h"
 #include "client/schemes/request_checks.h"
 #include "client/search/batch.h"
+#include "client/search/charge_text.h"
 #include "client/search/last_search.h"
 #include "client/search/scheme_table.h"
 #include "common/base/field_error.h"
@@ -321,16 +322,18 @@ absl::StatusOr<PublicParameters> SearchClient::Describe(const std::string& colle
 
 absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& given,
                                                     const WarnFunction& warn,
-                                                    const ProgressFunction& progress) {
+                                                    const ProgressFunction& progress,
+                                                    const ConfirmFunction& confirm) {
   PM_RETURN_IF_ERROR(CheckTargetValues(given));
   PM_RETURN_IF_ERROR(WaitForDeparture());
   impl_->TakeUnanswered();
   Departures::Search departing(impl_->departures);
 
   // Fetch what is public, and check the request. Up to the first charge a failure costs nothing.
+  const bool asks = confirm != nullptr && given.epsilon > kAskedEpsilon;
   PM_ASSIGN_OR_RETURN(
       const v1::GetCollectionResponse published,
-      impl_->transport.GetCollection(given.collection, {.quality = MayNeedQuality(given)}));
+      impl_->transport.GetCollection(given.collection, {.quality = asks || MayNeedQuality(given)}));
   PM_RETURN_IF_ERROR(CheckFingerprint(given, published));
   auto attempt = std::make_unique<Attempt>();
   SearchResponse& response = attempt->response;
@@ -380,6 +383,11 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& given,
 
   // Show what to expect.
   for (const std::string& warning : expected.warnings) tell(warning);
+  if (asks) {
+    response.warnings.push_back(
+        ChargeText(request, response.scheme, response.parameters, published, expected.quality));
+    PM_RETURN_IF_ERROR(confirm(response.warnings.back()));
+  }
 
   // Charge, release and send each message. No answer is read before all are sent: a message that
   // depended on an answer, in content or time, would reveal something about a target.

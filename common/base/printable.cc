@@ -83,4 +83,15 @@ std::string TruncateUtf8(absl::string_view text, size_t max_bytes) {
 std::string FormatExact(double number) { return Shortest(number); }
 std::string FormatExact(float number) { return Shortest(number); }
 
+std::string FormatShare(double share) {
+  constexpr int kFewDigits = 2;
+  for (int digits = kFewDigits;; ++digits) {
+    char text[32];
+    const std::string shown(
+        text,
+        std::to_chars(text, text + sizeof(text), share, std::chars_format::general, digits).ptr);
+    if (shown != "1" || !(share < 1)) return shown;
+  }
+}
+
 }  // namespace privatemail

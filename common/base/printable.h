@@ -25,6 +25,10 @@ std::string TruncateUtf8(absl::string_view text, size_t max_bytes);
 std::string FormatExact(double number);
 std::string FormatExact(float number);
 
+// A share or probability in two digits, or as many as it takes not to show one below 1 as 1:
+// "0.85", "0.9996".
+std::string FormatShare(double share);
+
 }  // namespace privatemail
 
 #endif  // PRIVATEMAIL_COMMON_BASE_PRINTABLE_H_

@@ -43,7 +43,7 @@ class BadQuery : public FilledService {
 TEST_F(BadQuery, InvalidOptionIsRefused) {
   for (const auto& [flag, value, message] : std::vector<std::array<std::string, 3>>{
            {"--label", "5",
-            "--label must be the number or name of a class of the collection (0, 1, 2, 3, 4)"},
+            "--label must be the number or name of a label of the collection (0, 1, 2, 3, 4)"},
            {"--private-iterations", "0", "--private-iterations must be"},
            {"--epsilon", "nan", "--epsilon must be finite and positive, but is nan"},
            {"--mechanism", "laplacian",
@@ -56,15 +56,27 @@ TEST_F(BadQuery, InvalidOptionIsRefused) {
   }
   ExpectRefused(Query({"--epsilon", "1", "--delta", "1e-5"}), "INVALID_ARGUMENT",
                 {"give --row I, --rows I,J,... or --rows all"});
+  // Nobody is asked about a charge that cannot be made.
+  for (const auto& [more, message] : std::vector<std::pair<Command, std::string>>{
+           {{}, "--delta must be given"},
+           {{"--delta", "1e-5", "-k", "0"}, "k must be between"},
+           {{"--delta", "1e-5", "--classes", "2"}, "--classes does not apply"}}) {
+    const Command query = Query({"--row", "2", "--label", "2", "--epsilon", "5"});
+    EXPECT_THAT(Run(Join(query, more)).err,
+                AllOf(HasSubstr(message), Not(HasSubstr("each query spends"))));
+  }
   Write("queries", SeparatedClasses(10, 3, 128));
   ExpectRefused(With("-k", "3"), "INVALID_ARGUMENT", {"but is 128 columns in"});
-  // Nobody is asked about a charge that cannot be made.
   EXPECT_THAT(Run(With("--epsilon", "5")).err,
               AllOf(HasSubstr("but is 128 columns in"), Not(HasSubstr("each query spends"))));
 }
 
 TEST_F(BadQuery, UnaffordableBatchSpendsNothing) {
-  EXPECT_THAT(Run(With("--epsilon", "5")).err, HasSubstr("each query spends epsilon 5"));
+  const Outcome large = Run(Join(With("--epsilon", "5"), {"--json"}));
+  EXPECT_THAT(large.err, HasSubstr("warning: each query spends epsilon 5"));
+  EXPECT_THAT(large.json()["warnings"][0].get<std::string>(),
+              AllOf(HasSubstr("each query spends epsilon 5"),
+                    HasSubstr("; the expected recall without noise is 1; a query takes")));
   Grant(5.9, .1);
   EXPECT_THAT(Run(With("--epsilon", "5")).err,
               AllOf(HasSubstr("left for 1 release of epsilon 5"), HasSubstr("left epsilon 0.9"),

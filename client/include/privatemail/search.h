@@ -48,6 +48,8 @@ class SearchClient {
   // The nearest items of each target.
   // - warn: is called before the first charge; the response has the same warnings.
   // - progress: is called with the number of targets sent so far, after each message.
+  // - confirm: is called before a charge of more than epsilon 4 for each target, after all checks;
+  //   its text is among the response's warnings.
   // - Every failure that this machine can detect comes before the first charge. Then, and where no
   //   target is answered, the error is returned; otherwise it is in the response.
   // INVALID_ARGUMENT: a field is missing, out of range, or not one of the scheme (FieldProblemOf).
@@ -58,7 +60,8 @@ class SearchClient {
   // DATA_LOSS: the server's answer is malformed, or the ledger does not match its witness.
   absl::StatusOr<SearchResponse> Search(const SearchRequest& request,
                                         const WarnFunction& warn = nullptr,
-                                        const ProgressFunction& progress = nullptr);
+                                        const ProgressFunction& progress = nullptr,
+                                        const ConfirmFunction& confirm = nullptr);
 
   // Sends the message of the last search again, the identical bytes at no cost, if that search had
   // one target and got no answer. The message stays in memory until the next search.

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "common/base/matrix.h"
 #include "common/embedding/public_parameters.h"
 #include "privatemail/mechanism_kind.h"
@@ -91,6 +92,8 @@ struct SearchRequest {
 // Shows a warning to the caller.
 using WarnFunction = std::function<void(const std::string&)>;
 using ProgressFunction = std::function<void(int64_t done)>;
+// Asks the caller about a charge, which the text describes. After an error nothing is charged.
+using ConfirmFunction = std::function<absl::Status(const std::string& charge)>;
 
 }  // namespace privatemail::client
 

@@ -12,6 +12,7 @@
 #include "client/schemes/query_limits.h"
 #include "client/schemes/request_checks.h"
 #include "common/base/field_error.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/embedding/alignment.h"
@@ -118,7 +119,7 @@ absl::StatusOr<int64_t> SlotOfPrivateLabel(const PublicParameters& parameters, i
   const absl::StatusOr<int64_t> slot = parameters.SlotOf(label);
   if (slot.ok()) return slot;
   return InvalidField("label", absl::StrCat("must be one of the collection's ",
-                                            parameters.slot_labels.size(), " classes", of));
+                                            parameters.slot_labels.size(), " labels", of));
 }
 
 int64_t JointCollection::max_k() const {
@@ -193,7 +194,7 @@ absl::StatusOr<std::unique_ptr<SchemeSearch>> JointSearch::Create(
   PM_RETURN_IF_ERROR(search->RankClasses());
   const absl::Status alignment = search->ExpectAlignment();
   if (!request.accept_misalignment) PM_RETURN_IF_ERROR(alignment);
-  search->AddWarnings(alignment);
+  search->AddExpectations(alignment);
   return search;
 }
 
@@ -224,7 +225,7 @@ absl::Status JointSearch::CheckLabels() const {
       // A class that is guessed from the features would reveal part of them.
       if (traits.protects == Protects::kValue) continue;
       return FieldError("label",
-                        absl::StrCat("given with ", traits.name, ", which does not hide the class"),
+                        absl::StrCat("given with ", traits.name, ", which does not hide the label"),
                         "absent");
     }
     PM_RETURN_IF_ERROR(
@@ -265,7 +266,12 @@ absl::Status JointSearch::ExpectAlignment() {
   return alignment_.has_value() ? CheckAlignment(*alignment_) : absl::OkStatus();
 }
 
-void JointSearch::AddWarnings(const absl::Status& misalignment) {
+void JointSearch::AddExpectations(const absl::Status& misalignment) {
+  if (alignment_.has_value()) {
+    expectation_.quality =
+        absl::StrCat("; the expected recall without noise is ",
+                     FormatShare(alignment_->recall * class_recall_.value_or(1)));
+  }
   const v1::GetCollectionResponse& published = collection_->published;
   std::vector<std::string>& warnings = expectation_.warnings;
   if (!misalignment.ok()) warnings.emplace_back(misalignment.message());

@@ -101,7 +101,7 @@ class JointSearch : public SchemeSearch {
   absl::Status CheckLabels() const;
   absl::Status RankClasses();
   absl::Status ExpectAlignment();
-  void AddWarnings(const absl::Status& misalignment);
+  void AddExpectations(const absl::Status& misalignment);
 
   std::shared_ptr<const JointCollection> collection_;
   const SearchRequest& request_;

@@ -140,7 +140,16 @@ absl::string_view SensitivityProof(const MechanismTraits& traits) {
 absl::Status CheckCost(const PrivacyCost& cost) {
   const MechanismTraits& traits = TraitsOf(cost.mechanism);
   PM_RETURN_IF_ERROR(CheckRadius(cost.radius, traits));
-  return ShareNoise(cost, traits).status();
+  PM_ASSIGN_OR_RETURN(const NoiseShare share, ShareNoise(cost, traits));
+  // 1 stands for the sensitivity or Lipschitz constant, which depends on more than the cost.
+  MechanismParameters noise{.kind = cost.mechanism,
+                            .epsilon = share.epsilon,
+                            .delta = share.delta,
+                            .radius = cost.radius};
+  if (traits.protects == Protects::kValue) noise.sensitivity = 1;
+  if (traits.protects == Protects::kOutput) noise.lipschitz = 1;
+  if (traits.law == Law::kBoundedGaussian) noise.box = {{-1}, {1}};
+  return Calibrate(noise, /*values=*/1).status();
 }
 
 absl::StatusOr<IterationNoise> MakeIterationNoise(const EmbeddingSettings& settings,

@@ -32,9 +32,9 @@ TEST(ChargeText, LargeChargesSayWhatTheyAllow) {
   request.epsilon = 5;
   EXPECT_EQ(ChargeText(request, Scheme::kEncrypted, parameters, published), "");
   // 45 rows of 2 floats, 5 times 8 matches of 44 bytes
-  EXPECT_EQ(ChargeText(request, Scheme::kJoint, parameters, published),
+  EXPECT_EQ(ChargeText(request, Scheme::kJoint, parameters, published, "; finds all"),
             "each query spends epsilon 5, which allows the server to become e^5 = 148 times as "
-            "sure of a guess; a query takes about 2.12 kB");
+            "sure of a guess; finds all; a query takes about 2.12 kB");
 }
 
 TEST(ChargeText, LargeChargesForCellsSayWhatTheyBuy) {
@@ -47,7 +47,7 @@ TEST(ChargeText, LargeChargesForCellsSayWhatTheyBuy) {
   // e^5 / (e^5 + 9) = .9428, of which .9 and of the rest .1; 100 items of 39 bytes
   const std::string own =
       "each query spends epsilon 5, which allows the server to become e^5 = 148 times as sure of a "
-      "guess; of 10 cells the query's own is asked for with probability 0.9428";
+      "guess; of 10 cells the query's own is asked for with probability 0.94";
   EXPECT_EQ(text(), own +
                         "; about 0.85 of the 8 nearest items are found; a query takes about 3.93 "
                         "kB");

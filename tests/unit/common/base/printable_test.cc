@@ -34,6 +34,17 @@ TEST(Printable, OtherTextIsUnchanged) {
   }
 }
 
+TEST(FormatShare, ShowsNoShareBelowOneAsOne) {
+  for (const auto& [share, text] : {std::pair{0., "0"},
+                                    {.0003, "0.0003"},
+                                    {.854, "0.85"},
+                                    {.999, "0.999"},
+                                    {.9996, "0.9996"},
+                                    {1., "1"}}) {
+    EXPECT_EQ(FormatShare(share), text);
+  }
+}
+
 TEST(TruncateUtf8, CutsBetweenCharacters) {
   EXPECT_EQ(TruncateUtf8("abcdef", 6), "abcdef");
   EXPECT_EQ(TruncateUtf8("abcdefg", 6), "abc...");

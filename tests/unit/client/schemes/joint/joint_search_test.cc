@@ -154,11 +154,11 @@ TEST(JointSearch, WrongFieldsAreRefusedBeforeTheCharge) {
   };
   refused("k must be between 1 and 10", [](auto& r) { r.k = 0; });
   refused("k must be between 1 and 10", [](auto& r) { r.k = 11; });
-  refused("label must be one of the collection's 5 classes",
+  refused("label must be one of the collection's 5 labels",
           [](auto& r) { r.targets[0].label = 77; });
   refused("classes", [](auto& r) { r.classes = kClasses + 1; });
   refused("target 0", [](auto& r) { r.targets[0].features = NormalRows(1, kDim + 1, 1); });
-  refused("does not hide the class", [](auto& r) {
+  refused("does not hide the label", [](auto& r) {
     r.targets[0].label = std::nullopt;
     r.mechanism = MechanismKind::kGaussOutput;
     r.radius = 1;
