@@ -9,6 +9,7 @@
 #include "client/search/batch.h"
 #include "client/search/charge_text.h"
 #include "client/search/result_json.h"
+#include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "common/wire/proto_conversions.h"
 
@@ -156,8 +157,37 @@ absl::StatusOr<Result> SetOperator(const Context& context, const BudgetOptions& 
   return result;
 }
 
+// The whole ledger, which needs no server: it knows collections by their UUIDs alone.
+absl::StatusOr<Result> ShowAll(const Context& context) {
+  PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context.state_folder));
+  PM_ASSIGN_OR_RETURN(const std::vector<std::string> uuids, ledger->Collections());
+  nlohmann::json rows = nlohmann::json::array();
+  for (const std::string& uuid : uuids) {
+    PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger->Show(uuid));
+    PM_ASSIGN_OR_RETURN(const std::vector<LedgerChange> changes, ledger->History(uuid));
+    nlohmann::json& row = rows.emplace_back(EntryToJson(entry));
+    row["uuid"] = uuid;
+    row["server"] = changes.back().server;
+    row["latest"] = changes.back().made_at;
+  }
+  return Result{
+      .json = {{"collections", rows}},
+      .text =
+          rows.empty() ? absl::StrCat("the ledger of ", context.state_folder, " is empty\n") : "",
+      .hint = rows.empty() ? "" : "`privatemail collection info NAME -v` shows the uuid of a name",
+      .columns = {{"collections", {"uuid", "left", "spent", "releases", "latest"}}},
+      .brief = {"collections"}};
+}
+
 absl::StatusOr<Result> Show(const Context& context, const BudgetOptions& options) {
-  PM_ASSIGN_OR_RETURN(const auto collection, CollectionOf(context, options.name));
+  if (options.name.empty()) return ShowAll(context);
+  const auto found = CollectionOf(context, options.name);
+  if (absl::IsUnavailable(found.status()) || absl::IsDeadlineExceeded(found.status())) {
+    return WithNote(found.status(),
+                    "; only the server knows the uuid of a name: without NAME this command shows "
+                    "the whole ledger, by uuid");
+  }
+  PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection, found);
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context.state_folder));
   PM_ASSIGN_OR_RETURN(Result report,
                       BudgetReport(collection, ServerIdentity(context.connection), *ledger));
@@ -205,10 +235,11 @@ void AddBudgetCommand(CLI::App& app, Context& context) {
   budget->require_subcommand(1);
   const auto add = [&](const char* verb, const char* description, auto run) {
     const auto command = AddCommand(*budget, context, verb, description, run);
-    command.first->add_option("NAME", command.second->name, "The collection")->required();
+    return command.first->add_option("NAME", command.second->name, "The collection");
   };
-  add("show", "Granted, spent and left", &Show);
-  add("history", "Every grant and every release, oldest first", &History);
+  add("show", "Granted, spent and left. Without NAME of all collections, without the server",
+      &Show);
+  add("history", "Every grant and every release, oldest first", &History)->required();
   const auto [set, options] =
       AddCommand(*budget, context, "set", "Set the total budget; charges stay", &Set);
   CLI::App* whose = set->add_option_group("whose", "Exactly one of these");

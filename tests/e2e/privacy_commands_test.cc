@@ -31,7 +31,7 @@ TEST_F(PrivacyCommands, ResendAnswersAgainAtNoCost) {
   for (int i = 0; i < 2; ++i) EXPECT_EQ(fewer[i]["id"], answer["matches"][i]["id"]);
   ExpectRefused({"resend", "--label", "0", "-k", "0"}, "INVALID_ARGUMENT", {"k must be between"});
   ExpectRefused({"resend", "--label", "77"}, "INVALID_ARGUMENT",
-                {"--label must be the number or name of a class"});
+                {"--label must be the number or name of a label"});
   EXPECT_EQ(Budget(), budget);
 }
 
@@ -156,9 +156,26 @@ TEST_F(PrivacyCommands, GrantBelowSpentWarns) {
   EXPECT_THAT(less.err, HasSubstr("nothing is left of this budget: epsilon 1 is spent already"));
   const Outcome more = Run({"budget", "set", "things", "--epsilon", "3", "--delta", ".1"});
   EXPECT_EQ(more.err, "");
+  const Outcome large = Run({"budget", "set", "things", "--epsilon", "30", "--json"});
+  EXPECT_EQ(large.err, "warning: " + large.json()["warnings"][0].get<std::string>() + "\n");
   EXPECT_EQ(Answer({"budget", "set", "things", "--epsilon", "4"})["granted"]["delta"], .1);
   EXPECT_THAT(Run({"budget", "set", "things", "--epsilon", "4", "--delta", "1e-6"}).err,
               HasSubstr("nothing is left of this budget: delta 1e-05 is spent already"));
+}
+
+TEST_F(PrivacyCommands, LedgerIsShownWithoutServer) {
+  Answer(Query({"--row", "0", "--label", "0", "--epsilon", "1", "--delta", "1e-5", "-k", "3"}));
+  const json budget = Budget();
+  daemon_.reset();
+  EXPECT_THAT(Run({"budget", "show", "things"}).err,
+              AllOf(HasSubstr("cannot be reached"), HasSubstr("without NAME this command shows")));
+  const json all = Answer({"budget", "show"})["collections"];
+  ASSERT_THAT(all, SizeIs(1));
+  for (const char* key : {"uuid", "granted", "spent", "left", "releases"}) {
+    EXPECT_EQ(all[0][key], budget[key]) << key;
+  }
+  user_.state = folder_ / "elsewhere";
+  EXPECT_THAT(Run({"budget", "show"}).out, HasSubstr("elsewhere is empty"));
 }
 
 TEST_F(PrivacyCommands, GaussianGrantSpendsLessThanSum) {

@@ -175,6 +175,10 @@ class Ledger {
   // An unknown collection has an empty entry. DATA_LOSS: the ledger does not match its witness.
   absl::StatusOr<LedgerEntry> Show(const std::string& collection_uuid);
 
+  // UUIDs of the collections with a grant or a charge, in the order of their first one. Errors as
+  // sqlite::Database.
+  absl::StatusOr<std::vector<std::string>> Collections();
+
   // Every grant and charge of a collection, and every grant of the operators whom it belongs to,
   // oldest first, also of a ledger that Charge refuses.
   absl::StatusOr<std::vector<LedgerChange>> History(const std::string& collection_uuid);

@@ -387,6 +387,11 @@ absl::StatusOr<LedgerEntry> Ledger::Show(const std::string& collection_uuid) {
   return entry;
 }
 
+absl::StatusOr<std::vector<std::string>> Ledger::Collections() {
+  const std::lock_guard lock(mutex_);
+  return ReadCollections(*database_);
+}
+
 absl::StatusOr<std::vector<LedgerChange>> Ledger::History(const std::string& collection_uuid) {
   const std::lock_guard lock(mutex_);
   return ReadLedgerChanges(*database_, collection_uuid);

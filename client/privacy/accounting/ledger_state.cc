@@ -206,6 +206,19 @@ absl::StatusOr<LedgerEntry> ReadOperatorEntry(sqlite::Database& database, const 
       {name, collection, server});
 }
 
+namespace {
+
+absl::StatusOr<std::vector<std::string>> ReadTexts(sqlite::Statement& row) {
+  std::vector<std::string> texts;
+  while (true) {
+    PM_ASSIGN_OR_RETURN(const bool found, row.Step());
+    if (!found) return texts;
+    texts.emplace_back(row.Bytes(0));
+  }
+}
+
+}  // namespace
+
 absl::StatusOr<std::vector<std::string>> ReadOperatorNames(sqlite::Database& database,
                                                            const std::string& collection,
                                                            const std::string& server) {
@@ -216,12 +229,15 @@ absl::StatusOr<std::vector<std::string>> ReadOperatorNames(sqlite::Database& dat
                           "(SELECT server FROM changes WHERE kind <> ",
                           kOperatorKind, " AND collection = ?1)) ORDER BY collection")));
   row.BindText(1, collection).BindText(2, server);
-  std::vector<std::string> names;
-  while (true) {
-    PM_ASSIGN_OR_RETURN(const bool found, row.Step());
-    if (!found) return names;
-    names.emplace_back(row.Bytes(0));
-  }
+  return ReadTexts(row);
+}
+
+absl::StatusOr<std::vector<std::string>> ReadCollections(sqlite::Database& database) {
+  PM_ASSIGN_OR_RETURN(
+      sqlite::Statement row,
+      database.Prepare(absl::StrCat("SELECT collection FROM changes WHERE kind <> ", kOperatorKind,
+                                    " GROUP BY collection ORDER BY MIN(number)")));
+  return ReadTexts(row);
 }
 
 absl::StatusOr<std::vector<LedgerChange>> ReadLedgerChanges(sqlite::Database& database,

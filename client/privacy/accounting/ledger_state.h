@@ -83,6 +83,8 @@ absl::StatusOr<std::vector<std::string>> ReadOperatorNames(sqlite::Database& dat
 absl::StatusOr<LedgerEntry> ReadOperatorEntry(sqlite::Database& database, const std::string& name,
                                               const std::string& collection,
                                               const std::string& server);
+// In the order of their first grant or charge.
+absl::StatusOr<std::vector<std::string>> ReadCollections(sqlite::Database& database);
 // With the grants of the collection's operators, oldest first.
 absl::StatusOr<std::vector<LedgerChange>> ReadLedgerChanges(sqlite::Database& database,
                                                             const std::string& collection);
