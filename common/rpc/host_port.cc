@@ -84,15 +84,16 @@ absl::StatusOr<std::set<std::string>> ParseIpAddresses(absl::string_view flag,
   return addresses;
 }
 
-absl::Status CheckCanListen(absl::Span<const HostPort> addresses) {
+absl::Status CheckCanListen(absl::Span<const FlaggedAddress> addresses) {
   std::vector<int> sockets;
   const auto close_all = absl::MakeCleanup([&sockets] {
     for (const int socket : sockets) ::close(socket);
   });
-  for (const HostPort& address : addresses) {
-    const auto failed = [&](const char* reason) {
+  for (const auto& [flag, address] : addresses) {
+    const auto failed = [&flag = flag, &address = address](const char* reason) {
       return absl::FailedPreconditionError(
-          absl::StrCat("cannot listen on ", address.ToString(), ": ", reason));
+          absl::StrCat("cannot listen on ", address.ToString(), ": ", reason, "; ", flag,
+                       " takes another address, whose port 0 is a free one"));
     };
     addrinfo hints = {};
     hints.ai_socktype = SOCK_STREAM;

@@ -34,10 +34,15 @@ bool IsLoopback(const std::string& host);
 absl::StatusOr<std::set<std::string>> ParseIpAddresses(absl::string_view flag,
                                                        absl::string_view text);
 
+struct FlaggedAddress {
+  std::string flag;  // "--listen"
+  HostPort address;
+};
 // Listens for a moment on every IP address of the host names, because the libraries give no reason
 // when they cannot. Blocks while host names are resolved. FAILED_PRECONDITION: "cannot listen on
-// 127.0.0.1:50051: Address already in use", also if two of the addresses are equal.
-absl::Status CheckCanListen(absl::Span<const HostPort> addresses);
+// 127.0.0.1:50051: Address already in use; ...", naming the flag, also if two of the addresses are
+// equal.
+absl::Status CheckCanListen(absl::Span<const FlaggedAddress> addresses);
 
 }  // namespace privatemail
 

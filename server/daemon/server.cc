@@ -138,11 +138,12 @@ absl::StatusOr<std::unique_ptr<Shards>> ConnectShards(const DaemonOptions& optio
 // Checks everything possible before the data directory is created: a first start that failed later
 // would leave an admin key that was never announced.
 absl::Status CheckBeforeCreating(const DaemonOptions& options, const HostPort& address) {
-  std::vector<HostPort> addresses = {address};
+  std::vector<FlaggedAddress> addresses = {{"--listen", address}};
   for (const auto& [flag, text] :
        {std::pair("--http", options.http), std::pair("--http-listen", options.http_listen)}) {
     if (text.empty()) continue;
-    PM_ASSIGN_OR_RETURN(addresses.emplace_back(), ParseIpPort(flag, text));
+    PM_ASSIGN_OR_RETURN(const HostPort page, ParseIpPort(flag, text));
+    addresses.push_back({flag, page});
   }
   return CheckCanListen(addresses);
 }

@@ -159,14 +159,18 @@ TEST(Privatemaild, FailedListenCreatesNothing) {
     std::string listen;
     e2e::Command flags;
     int exit_code;
+    std::string message;
   };
-  for (const Start& start : {Start{taken, {}, 1},
-                             {"nowhere.invalid:1", {}, 1},
-                             {"127.0.0.1:0", {"--http", taken}, 1},
-                             {"127.0.0.1:0", {"--http-listen", taken}, 1},
-                             {"127.0.0.1:0", {"--http", "localhost:9464"}, 2}}) {
+  for (const Start& start :
+       {Start{taken, {}, 1, "in use; --listen takes another address"},
+        {"nowhere.invalid:1", {}, 1, "--listen takes another address"},
+        {"127.0.0.1:0", {"--http", taken}, 1, "in use; --http takes another"},
+        {"127.0.0.1:0", {"--http-listen", taken}, 1, "in use; --http-listen takes another"},
+        {"127.0.0.1:0", {"--http", "localhost:9464"}, 2, "--http must name an IP address"}}) {
     e2e::Daemon daemon(directory / "data", start.flags, start.listen);
-    EXPECT_EQ(daemon.program().Wait().exit_code, start.exit_code) << start.listen;
+    const Outcome ended = daemon.program().Wait();
+    EXPECT_EQ(ended.exit_code, start.exit_code) << start.listen;
+    EXPECT_THAT(ended.err, HasSubstr(start.message));
     EXPECT_FALSE(std::filesystem::exists(directory / "data")) << start.listen;
   }
 }
