@@ -104,12 +104,26 @@ def run_page(page, path):
     print(f"{page.name}: {len(run) + len(daemons)} blocks run, {len(blocks) - len(run) - len(daemons)} skipped")
 
 
+def check_collections(pages):
+    """Refuses pages that create the same collection: a reader may follow both with one daemon."""
+    creators = {}
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        if page.suffix == ".md":
+            text = "\n".join(commands for _, commands, _ in shell_blocks(text))
+        for name in set(re.findall(r"^\s*privatemail collection create (\S+)", text, re.MULTILINE)):
+            if page != creators.setdefault(name, page):
+                sys.exit(f"{page} creates the collection {name}, as does {creators[name]}")
+
+
 def main():
     if "--" not in sys.argv[1:]:
         sys.exit(__doc__)
     border = sys.argv.index("--")
-    for page in sys.argv[border + 1:]:
-        run_page(pathlib.Path(page), sys.argv[1:border])
+    pages = [pathlib.Path(page) for page in sys.argv[border + 1:]]
+    check_collections([*pages, pathlib.Path(__file__).resolve().parents[2] / "deploy/demo.sh"])
+    for page in pages:
+        run_page(page, sys.argv[1:border])
 
 
 if __name__ == "__main__":
