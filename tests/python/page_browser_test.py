@@ -417,13 +417,12 @@ class PageTest(BrowserTest):
     def check_access(self, view):
         if self.browser.value_of("typeof axe") == "undefined":
             self.browser.value_of(axe() + "; 0")
-        for width in (390, 1440):
-            for scheme in ("light", "dark"):
-                self.browser.look_as(width, scheme)
-                found = json.loads(self.browser.value_of("axe.run().then(found => JSON.stringify(found.violations))"))
-                bad = [(one["id"], [node["html"] for node in one["nodes"]]) for one in found
-                       if one["impact"] in ("serious", "critical")]
-                self.assertEqual(bad, [], f"{view}, {width} pixels, {scheme}")
+        for width, scheme in ((390, "light"), (390, "dark"), (820, "light"), (1440, "light"), (1440, "dark")):
+            self.browser.look_as(width, scheme)
+            found = json.loads(self.browser.value_of("axe.run().then(found => JSON.stringify(found.violations))"))
+            bad = [(one["id"], [node["html"] for node in one["nodes"]]) for one in found
+                   if one["impact"] in ("serious", "critical")]
+            self.assertEqual(bad, [], f"{view}, {width} pixels, {scheme}")
 
     @unittest.skipIf(shutil.which("npm") is None, "no npm is installed, which fetches axe-core")
     def test_views_are_accessible(self):
