@@ -31,10 +31,10 @@ absl::StatusOr<Result> ListCollections(const Context& context, const std::string
     PM_RETURN_IF_ERROR(memory.Reserve(kRowBytes + 4 * static_cast<int64_t>(c.SpaceUsedLong())));
     rows.push_back(ToJson(c));
   }
-  return Result{.json = std::move(rows),
-                .columns = {{"",
-                             {"name", "items", "feature_dim", "schemes", "anchors", "classes",
-                              "embedded", "version"}}}};
+  return Result{
+      .json = std::move(rows),
+      .columns = {
+          {"", {"name", "items", "feature_dim", "schemes", "anchors", "embedded", "version"}}}};
 }
 
 absl::StatusOr<std::optional<ExpectedAlignment>> FetchAlignment(
@@ -59,9 +59,7 @@ void AddAlignment(const Context& context, const Transport& transport,
                                {"expected_relative_residual", (*alignment)->relative_residual}};
   result->brief.emplace_back("alignment/expected_recall");
   if (const absl::Status check = CheckAlignment(**alignment); !check.ok()) {
-    const std::string warning(check.message());
-    result->json["warnings"] = {warning};
-    Warn(warning);
+    Warn(std::string(check.message()));
   }
 }
 
@@ -71,7 +69,7 @@ absl::StatusOr<Result> CollectionInfo(const Context& context, const std::string&
   PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse c,
                       admin.GetCollection(name, {.changes = true}));
-  Result result{.json = ToJson(c), .brief = kCollectionBrief};
+  Result result = DescribeCollection(c);
   if (c.changes_since_embedding() > 0) result.hint = BuildHint(c);
   if (c.has_changes()) {
     result.json["changes"] = {{"inserted", c.changes().inserted()},
@@ -237,6 +235,20 @@ nlohmann::json ToJson(const v1::GetCollectionResponse& c) {
   return json;
 }
 
+Result DescribeCollection(const v1::GetCollectionResponse& c) {
+  const v1::PublicParameters& p = c.parameters();
+  Result result{.json = ToJson(c),
+                .brief = {"name", "items", "feature_dim", "extractor", "schemes", "labels"}};
+  nlohmann::json& labels = result.json["labels"] = p.class_names();
+  if (labels.empty()) labels = p.slot_labels();
+  if (p.with_encrypted()) result.brief.emplace_back("metric");
+  if (p.anchor_count() == 0) return result;
+  for (const char* key : {"anchors", "embedded", "cells_state", "changes_since_embedding"}) {
+    result.brief.emplace_back(key);
+  }
+  return result;
+}
+
 std::string BuildHint(const v1::GetCollectionResponse& collection) {
   std::vector<std::string> schemes = OfferedSchemes(collection.parameters());
   std::erase(schemes, NameOf(Scheme::kEncrypted));
@@ -275,7 +287,7 @@ void AddCollectionCommands(CLI::App& app, Context& context) {
       AddCommand(app, context, "build", "Embed gallery and anchors; searches need it", &Build);
   build->add_option("NAME", building->name, "The collection")->required();
   build->add_flag(kAcceptMisalignmentFlag, building->accept_misalignment,
-                  "Build even if the items' labels do not seem to mean the anchors' classes");
+                  "Build even if the items' labels do not seem to mean those of the anchors");
   build->add_flag("--wait", building->wait, "Wait until its cells are prepared and measured, too");
   CLI::App* health = AddCommand(
       app, "health",

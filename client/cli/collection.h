@@ -21,12 +21,9 @@ inline const std::map<std::string, CellCode> kCellCodeNames = {
 // "float16"; empty without cells.
 std::string CodeName(v1::CellCode code);
 
-// The members of a collection's JSON that are shown without -v.
-inline const std::vector<std::string> kCollectionBrief = {
-    "name",    "items",   "feature_dim", "metric",      "extractor",   "schemes",
-    "anchors", "classes", "embedded",    "cells_state", "class_names", "changes_since_embedding"};
-
 nlohmann::json ToJson(const v1::GetCollectionResponse& collection);
+// The JSON with the labels; as text what says something of the schemes that the collection offers.
+Result DescribeCollection(const v1::GetCollectionResponse& collection);
 // Says which schemes need a build to find new items; empty if every offered scheme finds them
 // immediately.
 std::string BuildHint(const v1::GetCollectionResponse& collection);

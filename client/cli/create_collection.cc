@@ -98,7 +98,7 @@ std::string SettingsWarning(const EmbeddingSettings& settings, double usual) {
   }
   return absl::StrCat("alpha ", settings.alpha,
                       " is too small to tell the classes apart with the distance graph, and a "
-                      "private query will hardly find its class: use --alpha ",
+                      "private query will hardly find its label: use --alpha ",
                       std::ceil(10 * usual) / 10, " or more");
 }
 
@@ -156,10 +156,9 @@ absl::StatusOr<Result> Create(const Context& context, CreateOptions options) {
   request.set_with_encrypted(options.with_encrypted);
   PM_ASSIGN_OR_RETURN(const AdminClient admin, AdminClient::Create(context.connection));
   PM_ASSIGN_OR_RETURN(const v1::CreateCollectionResponse response, admin.CreateCollection(request));
-  Result result{.json = ToJson(response.collection()), .brief = kCollectionBrief};
+  const Result result = DescribeCollection(response.collection());
   if (const std::string warning = SettingsWarning(options.settings, usual_alpha);
       !warning.empty()) {
-    result.json["warnings"] = {warning};
     Warn(warning);
   }
   return result;
@@ -196,7 +195,7 @@ void AddCreateCollectionCommand(CLI::App& collection, Context& context) {
       ->capture_default_str();
   create
       ->add_option("--anchor-images", options->anchor_images,
-                   "Folder of public images, one sub-folder a class")
+                   "Folder of public images, one sub-folder a label")
       ->excludes(anchors);
   AddExtractorOptions(create, &options->extractor);
   AddFeaturesFolderOption(create, &options->extractor);
@@ -231,8 +230,8 @@ void AddCreateCollectionCommand(CLI::App& collection, Context& context) {
     create->get_option(flag)->needs(create->get_option("--cells"));
   }
   MarkRare(create,
-           {"--extractor", "--features-folder", "--bandwidth", "--dim", "--label-graph", "--kernel",
-            "--start", "--start-stddev", "--alpha", "--steps", "--no-normalise", "--cell-code"});
+           {"--features-folder", "--bandwidth", "--dim", "--label-graph", "--kernel", "--start",
+            "--start-stddev", "--alpha", "--steps", "--no-normalise", "--cell-code"});
   create->footer(absl::StrCat(
       "Without anchors only the scheme encrypted is offered. Its searchers learn nothing less than "
       "this: they download all ids, labels and payloads, and can compute all vectors from as many "

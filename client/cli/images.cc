@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
+#include "common/base/field_error.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
@@ -51,12 +52,17 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> CreateExtractor(const Extracto
                      Printable(options.collection)));
   }
   OnnxOptions onnx;
-  PM_ASSIGN_OR_RETURN(const std::string path, FindModel(options.model));
+  const absl::StatusOr<std::string> path = FindModel(options.model);
+  if (!path.ok()) {
+    return WithNote(path.status(),
+                    "; `cmake --install` installs mobilenet_v2, and the source has it as "
+                    "deploy/demo/mobilenet_v2_imagenet_128px_features.onnx");
+  }
   if (kept.has_value()) {
     onnx = *kept;
-    onnx.path = path;
+    onnx.path = *path;
   } else {
-    PM_ASSIGN_OR_RETURN(onnx, ReadModelProfile(path));
+    PM_ASSIGN_OR_RETURN(onnx, ReadModelProfile(*path));
   }
   return MakeOnnxExtractor(onnx);
 }

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -16,6 +18,7 @@
 #include "client/transport/upload.h"
 #include "common/base/field_error.h"
 #include "common/base/input_file.h"
+#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/embedding/setting_names.h"
@@ -70,6 +73,7 @@ struct IngestOutcome {
   std::vector<MalformedRows> malformed = {};  // rows that were not sent
   std::vector<SkippedImage> rejected = {};    // images that could not be read
   std::vector<std::string> new_classes = {};  // names that the collection did not have
+  int64_t sendable = 0;                       // rows that are not malformed
 };
 
 absl::Status CheckCount(const std::string& what, size_t count, int64_t rows) {
@@ -181,7 +185,7 @@ absl::StatusOr<Rows> ReadRows(const IngestOptions& options, const PublicParamete
   } else {
     return absl::InvalidArgumentError(
         absl::StrCat("--labels must be given: every item of the collection has one of its ",
-                     parameters.slot_labels.size(), " classes"));
+                     parameters.slot_labels.size(), " labels"));
   }
   if (!options.payloads_file.empty()) {
     PM_ASSIGN_OR_RETURN(rows.payloads, ReadLines("--payloads", options.payloads_file));
@@ -368,12 +372,49 @@ absl::StatusOr<IngestOutcome> IngestVectors(const AdminClient& admin, const Inge
   }
   IngestOutcome outcome{.malformed = FindMalformed(rows.Columns(), parameters),
                         .new_classes = NewClasses(rows.class_names, parameters)};
-  const int64_t count = std::ssize(rows.ids) - RowsOf(outcome.malformed);
+  const int64_t count = outcome.sendable = std::ssize(rows.ids) - RowsOf(outcome.malformed);
   if (options.dry_run || count == 0) return outcome;
   ProgressBar bar("ingest");
   PM_ASSIGN_OR_RETURN(outcome.response, Send(admin, options.name, rows, outcome.malformed,
                                              [&](int64_t sent) { bar.Show(sent, count); }));
   return outcome;
+}
+
+// Malformed rows, and those that the server refused, by their reasons.
+std::vector<MalformedRows> RejectedRows(const IngestOutcome& outcome) {
+  std::vector<MalformedRows> groups = outcome.malformed;
+  for (const v1::RejectedItem& item : outcome.response.first_rejected()) {
+    auto group = std::find_if(groups.begin(), groups.end(),
+                              [&](const auto& one) { return one.reason == item.reason(); });
+    if (group == groups.end()) {
+      group =
+          groups.insert(groups.end(), {.reason = item.reason(), .rows = {}, .first_id = item.id()});
+    }
+    group->rows.push_back(static_cast<int64_t>(item.position()));
+  }
+  return groups;
+}
+
+// A line for each reason. reasons: JSON; that of a picture stands for all that share it.
+std::string ReasonsText(const nlohmann::json& reasons) {
+  std::map<std::string, size_t> pictures;
+  for (const nlohmann::json& one : reasons) {
+    if (!one.contains("rows")) ++pictures[one["reason"].get<std::string>()];
+  }
+  std::vector<std::string> lines;
+  for (const nlohmann::json& one : reasons) {
+    size_t alike = 1;
+    if (!one.contains("rows")) alike = std::exchange(pictures[one["reason"]], 0);
+    if (alike == 0) continue;
+    lines.push_back(absl::StrCat("  ", Printable(one["what"].get<std::string>())));
+    if (alike > 1) absl::StrAppend(&lines.back(), " (and ", alike - 1, " more pictures)");
+  }
+  constexpr size_t kMaxShown = 4;
+  if (const size_t all = lines.size(); all > kMaxShown) {
+    lines.resize(kMaxShown);
+    lines.push_back(absl::StrCat("  and ", all - kMaxShown, " more reasons, which -v lists"));
+  }
+  return absl::StrJoin(lines, "\n") + "\n";
 }
 
 absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& options) {
@@ -397,7 +438,7 @@ absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& optio
   const uint64_t rejected = response.rejected() + outcome->rejected.size() +
                             static_cast<uint64_t>(RowsOf(outcome->malformed));
   nlohmann::json reasons = nlohmann::json::array();
-  for (const MalformedRows& one : outcome->malformed) {
+  for (const MalformedRows& one : RejectedRows(*outcome)) {
     reasons.push_back({{"reason", one.reason},
                        {"rows", one.rows.size()},
                        {"row", one.rows.front()},
@@ -405,15 +446,10 @@ absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& optio
                        {"what", one.ToString()}});
   }
   for (const SkippedImage& image : outcome->rejected) {
-    reasons.push_back({{"id", image.id},
-                       {"reason", image.reason},
-                       {"what", absl::StrCat(image.id, ": ", image.reason)}});
-  }
-  for (const v1::RejectedItem& item : response.first_rejected()) {
-    reasons.push_back({{"row", item.position()},
-                       {"id", item.id()},
-                       {"reason", item.reason()},
-                       {"what", absl::StrCat("row ", item.position(), ": ", item.reason())}});
+    const std::string path = image.id + ": ";  // with it begins the reason, below the folder
+    const size_t at = image.reason.find(path);
+    const std::string reason = image.reason.substr(at == std::string::npos ? 0 : at + path.size());
+    reasons.push_back({{"id", image.id}, {"reason", reason}, {"what", path + reason}});
   }
   if (acknowledged == 0 && !options.dry_run) {
     return absl::InvalidArgumentError(
@@ -423,15 +459,23 @@ absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& optio
   }
   const int exit_code = rejected > 0 ? kExitPartly : 0;
   const Columns columns = {{"reasons", {"what"}}};
+  std::string rest;
+  if (rejected > 0) {
+    absl::StrAppend(&rest, rejected, options.images.empty() ? " rows" : " pictures",
+                    options.dry_run ? " would be" : " were", " rejected:\n", ReasonsText(reasons));
+  }
+  if (!outcome->new_classes.empty()) {
+    rest += Render({{"new_labels", outcome->new_classes}}, {}, /*rounded=*/true);
+  }
   if (options.dry_run) {
     return Result{.json = {{"dry_run", true},
                            {"rejected", rejected},
                            {"new_classes", outcome->new_classes},
                            {"reasons", reasons}},
+                  .text = absl::StrCat("nothing was sent: ", outcome->sendable,
+                                       " rows can be stored\n", rest),
                   .exit_code = exit_code,
-                  .hint = "Nothing was sent.",
-                  .columns = columns,
-                  .brief = {"dry_run", "rejected", "new_classes", "reasons"}};
+                  .columns = columns};
   }
   const bool changed = response.inserted() + response.updated() > 0;
   Result result{.json = {{"acknowledged", acknowledged},
@@ -440,30 +484,16 @@ absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& optio
                          {"updated", response.updated()},
                          {"unchanged", response.unchanged()},
                          {"reasons", reasons}},
+                .text = absl::StrCat(acknowledged, " items are stored: ", response.inserted(),
+                                     " new, ", response.updated(), " changed, ",
+                                     response.unchanged(), " as before\n", rest),
                 .exit_code = exit_code,
                 .hint = changed ? BuildHint(collection) : "",
                 .columns = columns};
-  result.text =
-      absl::StrCat(acknowledged, " items are stored: ", response.inserted(), " new, ",
-                   response.updated(), " changed, ", response.unchanged(), " as before\n");
-  if (rejected > 0) {
-    constexpr size_t kMaxShown = 4;
-    const size_t all = reasons.size();
-    while (reasons.size() > kMaxShown) reasons.erase(reasons.size() - 1);
-    absl::StrAppend(&result.text,
-                    Render({{"rejected", rejected}, {"reasons", reasons}}, result.columns));
-    if (all > kMaxShown) {
-      absl::StrAppend(&result.text, "and ", all - kMaxShown, " more, which -v lists\n");
-    }
-  }
   if (const std::string warning = StrippedText(response); !warning.empty()) {
-    result.json["warnings"] = {warning};
     Warn(warning);
   }
-  if (!outcome->new_classes.empty()) {
-    result.json["new_classes"] = outcome->new_classes;
-    absl::StrAppend(&result.text, "new classes: ", absl::StrJoin(outcome->new_classes, ", "), "\n");
-  }
+  if (!outcome->new_classes.empty()) result.json["new_classes"] = outcome->new_classes;
   return result;
 }
 
@@ -492,17 +522,16 @@ void AddIngestCommand(CLI::App& app, Context& context) {
   ingest
       ->add_option("--labels", options->labels_file,
                    "Their labels, numbers or names (.npy .npz .ivecs .csv .txt). Needed if the "
-                   "collection has classes. Integers are numbers of classes, text is names; if its "
-                   "labels have "
-                   "names, .csv and .txt hold names alone. Names that a collection without classes "
-                   "does not have are added to it")
+                   "collection's anchors have labels. Integers are numbers of labels, text is "
+                   "names; if its labels have names, .csv and .txt hold names alone. Names that a "
+                   "collection without labelled anchors does not have are added to it")
       ->excludes(images);
   CLI::Option* ids =
       ingest
           ->add_option(
               "--ids", options->ids_file,
               "Their ids, one a line; row numbers if absent. Of an index those that it has, "
-              "of images file or class/file")
+              "of images file or label/file")
           ->excludes(images);
   ingest
       ->add_option("--id-prefix", options->id_prefix,

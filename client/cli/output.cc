@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -35,6 +36,25 @@ nlohmann::json BriefOf(const Result& result) {
   return brief;
 }
 
+// The warnings since the last result. text: another one; empty: takes all.
+std::vector<std::string> KeepWarning(const std::string& text) {
+  static std::mutex mutex;
+  static std::vector<std::string> warnings;
+  const std::lock_guard lock(mutex);
+  if (text.empty()) return std::exchange(warnings, {});
+  warnings.push_back(text);
+  return {};
+}
+
+nlohmann::json WithWarnings(nlohmann::json json) {
+  for (std::string& text : KeepWarning("")) {
+    if (!json.is_object()) continue;
+    nlohmann::json& all = json["warnings"];
+    if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(std::move(text));
+  }
+  return json;
+}
+
 constexpr double kSecondsBetweenLines = 30;
 
 double Seconds() { return static_cast<double>(absl::GetCurrentTimeNanos()) * 1e-9; }
@@ -43,7 +63,7 @@ double Seconds() { return static_cast<double>(absl::GetCurrentTimeNanos()) * 1e-
 
 void Print(const Result& result, bool as_json, bool verbose) {
   if (as_json) {
-    std::cout << Line(result.json) << std::endl;
+    std::cout << Line(WithWarnings(result.json)) << std::endl;
     return;
   }
   if (!result.head.empty()) std::cout << Printable(result.head) << "\n";
@@ -73,7 +93,10 @@ void PrintError(const absl::Status& status, bool as_json) {
   std::cerr << "error: " << Printable(message) << " (" << code << ")\n";
 }
 
-void Warn(const std::string& text) { std::cerr << "warning: " << Printable(text) << "\n"; }
+void Warn(const std::string& text) {
+  std::cerr << "warning: " << Printable(text) << "\n";
+  KeepWarning(text);
+}
 
 std::string Line(const nlohmann::json& json) {
   return json.dump(-1, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace);

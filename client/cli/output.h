@@ -44,7 +44,8 @@ inline constexpr char kServerRows[] = "the rows that the server sent";
 void Print(const Result& result, bool as_json, bool verbose = false);
 // "error: TEXT (CODE)" on standard error; as_json: {"error": ...} on standard output, too.
 void PrintError(const absl::Status& status, bool as_json);
-// "warning: TEXT" on standard error.
+// "warning: TEXT" on standard error, and in the "warnings" of the next result that is printed as
+// JSON. Thread-safe.
 void Warn(const std::string& text);
 
 // The value if there is one, else null.

@@ -201,7 +201,7 @@ absl::StatusOr<Result> OnePlan(const MeasuredCollection& collection, const PlanO
                 .brief = {"collection", "epsilon", "cells", "ask", "items", "fidelity", "recall",
                           "bytes", "fulfils", "ceiling", "file"}};
   result.json.update(PlanJson(plan));
-  result.json["bytes"]["assumed_id_bytes"] = options.wish.id_bytes;
+  result.json["assumed_id_bytes"] = options.wish.id_bytes;
   result.json["guarantee"] = ToJson(plan.guarantee);
   result.json["fulfils"] = plan.fulfils;
   if (options.wish.fidelity && plan.prediction.fidelity.value < *options.wish.fidelity) {
@@ -253,7 +253,7 @@ void AddPlanCommand(CLI::App& app, Context& context) {
                    "Required share of the 8 nearest items among the 8 matches; without this and "
                    "--recall the maximum is planned");
   plan->add_option("--recall", wish.recall,
-                   "Required probability that one of the 8 matches has the query's class");
+                   "Required probability that one of the 8 matches has the query's label");
   plan->add_option("--out", options->out,
                    "File for query --plan; written if the plan meets the requirements");
   plan->footer(

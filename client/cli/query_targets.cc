@@ -110,7 +110,7 @@ void AddTargetOptions(CLI::App* command, TargetOptions* options) {
   AddFeatureOptions(command, options);
   command->add_option(
       "--label", options->labels,
-      "Class of the query, number or name. Encrypted: only items with this label, chosen on this "
+      "Label of the query, number or name. Encrypted: only items with this label, chosen on this "
       "machine. One for all queries or one each; - reads one a line "
       "from standard input, hidden from process lists; see --classes if absent. Never sent, but "
       "mechanisms of Inference Privacy do not hide it");

@@ -36,11 +36,13 @@ absl::StatusOr<Result> Explain(const Context& context, const std::string&) {
                     "This was prepared for the server, and nothing else; delivery is not "
                     "recorded."};
   for (const auto& [key, value] : result.json.items()) {
-    if (key != "digest" && key != "delta" && key != "rows") result.brief.push_back(key);
+    const bool is_digest = key == "digest" || key == "keys_digest" || key == "tables";
+    if (!is_digest && key != "delta" && key != "rows") result.brief.push_back(key);
   }
+  if (!context.verbose) result.hint = "-v shows digests, too.";
   if (const auto rows = result.json.find("rows"); rows != result.json.end()) {
     result.head = absl::StrCat("A matrix of ", rows->size(), " rows. ", result.head);
-    if (!context.verbose) result.hint = "-v shows the rows.";
+    if (!context.verbose) result.hint = "-v shows the rows, and digests.";
   }
   return result;
 }
@@ -93,13 +95,13 @@ void AddReplayCommands(CLI::App& app, Context& context) {
              &Explain);
   const auto [resend, flags] = AddCommand(
       app, context, "resend",
-      "Send the last release again, at no cost, and print the matches of one class, of the "
-      "classes that fit the target or, for cells, the items nearest to it",
+      "Send the last release again, at no cost, and print the matches of one label, of the "
+      "labels that fit the target or, for cells, the items nearest to it",
       &Resend);
   resend->add_option("NAME", flags->collection,
                      "The collection that the last release was for; others are refused");
   resend->add_option("--label", flags->label,
-                     "Joint: the class whose matches to print, - from standard input; not sent");
+                     "Joint: the label whose matches to print, - from standard input; not sent");
   AddFeatureOptions(resend, &flags->target);
   resend->add_option(
       "-k", flags->k,

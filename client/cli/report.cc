@@ -33,12 +33,12 @@ figure{margin:0}figure img{width:100%;border-radius:.4rem;display:block;border:.
 figcaption{font-size:.72rem;overflow-wrap:anywhere}ul{padding-left:1.2rem;margin:.5rem 0}
 .plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(18rem,100%),1fr));gap:1rem}svg{width:100%;height:auto;border:1px solid var(--line);border-radius:.4rem;background:#fff}
 </style></head><body><h1>Private queries</h1>
-<p>A blue frame and the words "same class" mark a match of the query's class, an orange frame another class. Without a label,
-"likely class" marks matches of the classes that fit the query best by the public anchors. The server never saw the query or
-its features: it saw the rows plotted below, noise included, with the query among one dummy for every other class. What
+<p>A blue frame and the words "same label" mark a match of the query's label, an orange frame another label. Without a label,
+"likely label" marks matches of the labels that fit the query best by the public anchors. The server never saw the query or
+its features: it saw the rows plotted below, noise included, with the query among one dummy for every other label. What
 exactly is hidden stands beside each query.</p>
-<p>With a label the private row can look better than the non-private one: its owner knows the query's class, while a search
-without privacy has the picture alone. Within a class the private order is no better than chance.</p>
+<p>With a label the private row can look better than the non-private one: its owner knows the query's label, while a search
+without privacy has the picture alone. Within a label the private order is no better than chance.</p>
 )html";
 
 std::string Escape(const std::string& text) {
@@ -74,7 +74,7 @@ absl::StatusOr<std::string> Row(const std::string& title, const std::vector<Repo
     const bool same = images[i].same_class;
     PM_ASSIGN_OR_RETURN(const std::string figure,
                         Figure(images[i], same ? "same" : "other",
-                               absl::StrCat("match ", i + 1, same ? ", " + mark : ", another class",
+                               absl::StrCat("match ", i + 1, same ? ", " + mark : ", another label",
                                             ": ", images[i].caption),
                                same ? " <span class=\"mark\">" + mark + "</span>" : ""));
     html += figure;
@@ -152,9 +152,9 @@ ReportQuery ToReport(const SearchResponse& response, size_t index, const QueryTa
   ReportQuery report;
   report.query = {target.image, result.target, true};
   report.title = joint.label_guessed
-                     ? "Query without a label; likely classes: " + absl::StrJoin(names, ", ")
-                     : "Query of class " + *names.begin();
-  report.mark = joint.label_guessed ? "likely class" : "same class";
+                     ? "Query without a label; likely labels: " + absl::StrJoin(names, ", ")
+                     : "Query of label " + *names.begin();
+  report.mark = joint.label_guessed ? "likely label" : "same label";
   nlohmann::json facts;
   for (const char* key : {"guarantee", "ledger", "bytes", "timings", "alignment", "expected_recall",
                           "radius_meaning"}) {

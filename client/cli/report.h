@@ -19,8 +19,8 @@ namespace privatemail::client::cli {
 
 struct ReportQuery {
   ReportImage query;
-  std::string title;  // "Query of class lime"
-  std::string mark;   // of matches with same_class: "same class", or "likely class" without a label
+  std::string title;  // "Query of label lime"
+  std::string mark;   // of matches with same_class: "same label", or "likely label" without one
   std::vector<ReportImage> non_private_matches;
   std::vector<ReportImage> private_matches;
   std::vector<std::string> facts;  // lines of text: guarantee, bytes, times
@@ -37,8 +37,8 @@ struct ReportQuery {
 ReportQuery ToReport(const SearchResponse& response, size_t result, const QueryTarget& target,
                      const std::optional<LocalGallery>& gallery, const nlohmann::json& json);
 
-// The matches of a search without privacy: [{"picture": ..., "same_class": ...}, ...], or with
-// "likely_class" if the query has no label.
+// The matches of a search without privacy: [{"picture": ..., "same_label": ...}, ...], or with
+// "likely_label" if the query has no label.
 nlohmann::json ComparedJson(const ReportQuery& report);
 
 // The report reveals the queries. UNAVAILABLE: a picture cannot be read or the file not written.

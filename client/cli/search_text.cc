@@ -30,18 +30,14 @@ std::string BytesText(const json& bytes) {
                          Kilobytes(bytes, {"down", "table", "payloads"}));
 }
 
-// The classes that a search by joint chose by the anchors.
+// The labels that a search by joint chose by the anchors.
 std::string GuessText(const json& search) {
   if (!search.value("label_guessed", false)) return "";
-  return absl::StrCat("likely class: ",
-                      absl::StrJoin(search["classes"], ", ",
-                                    [](std::string* text, const json& one) {
-                                      absl::StrAppendFormat(
-                                          text, "%s (%.2g)",
-                                          Printable(one["class"].get<std::string>()),
-                                          one["posterior"].get<double>());
-                                    }),
-                      "\n");
+  const auto append = [](std::string* text, const json& one) {
+    absl::StrAppend(text, Printable(one["class"].get<std::string>()), " (",
+                    FormatShare(one["posterior"].get<double>()), ")");
+  };
+  return absl::StrCat("likely label: ", absl::StrJoin(search["classes"], ", ", append), "\n");
 }
 
 std::string GuaranteeText(const json& guarantee) {
@@ -50,7 +46,7 @@ std::string GuaranteeText(const json& guarantee) {
   std::string text = absl::StrCat("epsilon ", epsilon);
   if (delta > 0) absl::StrAppend(&text, " delta ", delta);
   if (!guarantee["proven"].get<bool>()) return text + ", as published, without a proof";
-  if (guarantee.contains("radius")) text += ", of the features within the radius, not the class";
+  if (guarantee.contains("radius")) text += ", of the features within the radius, not the label";
   return absl::StrCat(text, ", proven", AllowanceText(epsilon));
 }
 
@@ -60,9 +56,14 @@ std::string MatchesText(const json& search, Metric metric) {
   json matches = search["matches"];
   if (matches.empty()) return GuessText(search) + "no item matches\n";
   const bool by_cells = search["scheme"] == NameOf(Scheme::kCells);
-  if (by_cells && metric == Metric::kCosine) {  // distances are of vectors of length 1
-    for (json& match : matches) {
+  for (json& match : matches) {
+    if (const json name = match.value("class", json()); !name.is_null()) match["label"] = name;
+    if (metric != Metric::kCosine) continue;
+    if (by_cells) {  // distances are of vectors of length 1
       match["similarity"] = 1 - match["squared_distance"].get<double>() / 2;
+    }
+    if (match.contains("similarity")) {
+      match["similarity"] = absl::StrFormat("%.4f", match["similarity"].get<double>());
     }
   }
   std::vector<std::string> columns = {"id"};
@@ -71,11 +72,7 @@ std::string MatchesText(const json& search, Metric metric) {
       return match.contains(key) && !match[key].is_null();
     });
   };
-  if (has("class")) {
-    columns.push_back("class");
-  } else if (has("label")) {
-    columns.push_back("label");
-  }
+  if (has("label")) columns.push_back("label");
   if (has("similarity")) {
     columns.push_back("similarity");
   } else if (by_cells) {
@@ -107,8 +104,8 @@ std::string CostText(const std::vector<json>& searches) {
       scheme, ": ", searches.size() > 1 ? absl::StrCat(searches.size(), " queries, each ") : "",
       GuaranteeText(last["guarantee"]));
   if (last.contains("own_cell_probability")) {
-    absl::StrAppendFormat(&text, "; a query's own cell was asked for with probability %.2g",
-                          last["own_cell_probability"].get<double>());
+    absl::StrAppend(&text, "; a query's own cell was asked for with probability ",
+                    FormatShare(last["own_cell_probability"].get<double>()));
   }
   if (last.contains("ledger")) {
     const json& left = last["ledger"]["left"];

@@ -12,7 +12,8 @@
 namespace privatemail::client::cli {
 
 // search: JSON of a query (client/search/result_json.h). A table of the matches with what they
-// have of class, label, similarity, distance and payload. metric: the collection's.
+// have of label, by its name if it has one, similarity, distance and payload. Cosines have four
+// decimals, since those of `encrypted` are no more precise. metric: the collection's.
 std::string MatchesText(const nlohmann::json& search, Metric metric);
 
 // One line with its newline: guarantee, rest of the budget and bytes of the queries of a command.

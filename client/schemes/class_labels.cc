@@ -42,7 +42,7 @@ bool IsKnown(int32_t label, const PublicParameters& parameters) {
 absl::Status NotAClass(absl::string_view field, absl::string_view expected, size_t row,
                        const std::string& value, const PublicParameters& parameters) {
   return InvalidField(field,
-                      absl::StrCat("must be ", expected, " of classes of the collection (",
+                      absl::StrCat("must be ", expected, " of labels of the collection (",
                                    SomeClasses(parameters), "), but row ", row, " is ", value));
 }
 
@@ -64,7 +64,7 @@ absl::StatusOr<NamedLabels> NumberClasses(absl::string_view field, const LabelCo
   PM_RETURN_IF_ERROR(CheckNames(field, column.names));
   const auto missing = std::find(column.names.begin(), column.names.end(), "");
   if (missing != column.names.end()) {
-    return InvalidField(field, absl::StrCat("must name the class of every anchor, but row ",
+    return InvalidField(field, absl::StrCat("must name the label of every anchor, but row ",
                                             missing - column.names.begin(), " is empty"));
   }
   NamedLabels named;
@@ -128,7 +128,7 @@ absl::StatusOr<NamedLabels> LabelsOfItems(absl::string_view field, const LabelCo
       return WithNote(
           NotAClass(field, "names", row, absl::StrCat("\"", Printable(name), "\""), parameters),
           column.numbers.empty() ? SuggestClass(name, parameters)
-                                 : ": an array of integers (.npy) gives numbers of classes");
+                                 : ": an array of integers (.npy) gives numbers of labels");
     }
   }
   return named;
@@ -157,7 +157,7 @@ absl::StatusOr<int32_t> LabelFrom(absl::string_view text, const PublicParameters
   if (is_number && IsKnown(label, parameters)) return label;
   // Without the text, which is private: messages are pasted into reports.
   return InvalidField("label",
-                      absl::StrCat("must be the number or name of a class of the collection (",
+                      absl::StrCat("must be the number or name of a label of the collection (",
                                    SomeClasses(parameters), ")"));
 }
 

@@ -236,12 +236,12 @@ std::optional<std::string> PublicParameters::NameOf(int32_t label) const {
 absl::StatusOr<int64_t> PublicParameters::SlotOf(int32_t label) const {
   if (!HasClasses()) {
     return absl::NotFoundError(
-        absl::StrCat("label must not be ", label, ": the collection has no classes"));
+        absl::StrCat("label must not be ", label, ": the collection's anchors have no labels"));
   }
   const auto at = std::lower_bound(slot_labels.begin(), slot_labels.end(), label);
   if (at == slot_labels.end() || *at != label) {
     return absl::NotFoundError(absl::StrCat("label must be one of the collection's ",
-                                            slot_labels.size(), " classes (", slot_labels.front(),
+                                            slot_labels.size(), " labels (", slot_labels.front(),
                                             " to ", slot_labels.back(), "), but is ", label));
   }
   return at - slot_labels.begin();

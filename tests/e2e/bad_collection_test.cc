@@ -105,6 +105,13 @@ TEST_F(BadUpload, InvalidRowIsRejectedAlone) {
   EXPECT_EQ(answer["reasons"][1]["id"], "199");
   EXPECT_THAT(answer["reasons"][1]["reason"].get<std::string>(), HasSubstr("but is 5"));
   EXPECT_EQ(Info()["items"], kItems - 2);
+  EXPECT_EQ(
+      Run(Upload({"--id-prefix", "x", "--dry-run"})).out,
+      "nothing was sent: 198 rows can be stored\n"
+      "2 rows would be rejected:\n"
+      "  1 row: features: all 64 values are zero, expected a vector with a direction (row 50)\n"
+      "  1 row: label must be one of the collection's 5 labels (0 to 4), but is 5 (row 199)\n");
+  EXPECT_THAT(Run(Upload()).out, HasSubstr("\n2 rows were rejected:\n  1 row: "));
   rows.labels.assign(kItems, 77);
   Write("gallery", rows);
   ExpectRefused(Upload({"--id-prefix", "x"}), "INVALID_ARGUMENT",
@@ -211,7 +218,7 @@ TEST_F(Images, SubFoldersNameLabelsAndOtherPicturesHaveNone) {
   EXPECT_EQ(Ingest()["unchanged"], 12);
   folder_.Write("pictures/blue/1.png", PngOfOneColour(16, 16, 20, 30, 200));
   ExpectRefused({"ingest", "things", "--images", folder_ / "pictures"}, "INVALID_ARGUMENT",
-                {"classes of the collection (0 green, 1 red)", "\"blue\""});
+                {"labels of the collection (0 green, 1 red)", "\"blue\""});
 }
 
 TEST_F(Images, ManyBadFilesAreListedInFewLines) {
@@ -222,8 +229,8 @@ TEST_F(Images, ManyBadFilesAreListedInFewLines) {
   const Outcome outcome = Run({"ingest", "things", "--images", folder_ / "pictures"});
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_THAT(outcome.err, HasSubstr("skipped 36 more\n"));
-  EXPECT_THAT(outcome.out, HasSubstr("rejected  40\n"));
-  EXPECT_THAT(outcome.out, HasSubstr("and 36 more, which -v lists\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("40 pictures were rejected:\n  red/broken0.png: "));
+  EXPECT_THAT(outcome.out, HasSubstr(" (and 39 more pictures)\n"));
   const std::string all = outcome.err + outcome.out;
   EXPECT_LE(std::count(all.begin(), all.end(), '\n'), 15) << all;
 }
@@ -283,6 +290,9 @@ TEST_F(Images, ModelThatEndsItsProcessIsAnError) {
   ExpectRefused(
       {"collection", "create", "fatal", "--anchor-images", folder_ / "pictures", "--model", model},
       "INVALID_ARGUMENT", {model, "ends the process that runs it"});
+  ExpectRefused({"collection", "create", "none", "--model", "no-such-model"}, "INVALID_ARGUMENT",
+                {"no-such-model.onnx", "`cmake --install` installs mobilenet_v2",
+                 "deploy/demo/mobilenet_v2_imagenet_128px_features.onnx"});
 }
 
 TEST_F(Images, CollectionKeepsSettingsOfItsModel) {

@@ -9,7 +9,9 @@ namespace privatemail::e2e {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 // At this epsilon the best cell is left out with a probability below 10^-15.
@@ -168,6 +170,8 @@ TEST_F(PlannedCells, QueryFollowsItsPlan) {
   EXPECT_EQ(planned["guarantee"]["proven"], true);
   EXPECT_GE(planned["fidelity"]["value"].get<double>(), .5);
   EXPECT_EQ(Everything(), before);
+  EXPECT_THAT(Run({"plan", "things", "--epsilon", "1", "--max-bytes", "100K"}).out,
+              AllOf(HasSubstr("\nbytes       down "), Not(HasSubstr("assumed"))));
 
   const Command query = OfRow({"query", "things", "--plan", plan}, "17");
   const json answer = Answer(query);

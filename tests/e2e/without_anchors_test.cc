@@ -26,6 +26,12 @@ class WithoutAnchors : public Service {
 };
 
 TEST_F(WithoutAnchors, NameAloneIsEnoughAndFirstIngestFixesTheDimension) {
+  EXPECT_EQ(Run({"collection", "create", "others"}).out,
+            "name       others\n"
+            "extractor  vectors\n"
+            "items      0\n"
+            "metric     cosine\n"
+            "schemes    encrypted\n");
   const json created = Answer({"collection", "create", "notes"});
   EXPECT_THAT(created["schemes"], ElementsAre("encrypted"));
   EXPECT_EQ(created["feature_dim"], nullptr);

@@ -300,8 +300,8 @@ class Labels(unittest.TestCase):
             file = path("n.txt", text)
             code, _, error = run("ingest", "plain", "--vectors", vectors, "--labels", file, "--id-prefix", "t")
             self.assertEqual(code, 2, error)
-            self.assertIn(f"--labels {file} must be names of classes of the collection (0 ramen, 1 sushi, 2 curry), but row 0 is ", error)
-            self.assertIn(": an array of integers (.npy) gives numbers of classes", error)
+            self.assertIn(f"--labels {file} must be names of labels of the collection (0 ramen, 1 sushi, 2 curry), but row 0 is ", error)
+            self.assertIn(": an array of integers (.npy) gives numbers of labels", error)
         plain.ingest(rows[:2], labels=["2001", "curry"], ids=["t0", "t1"])  # text by its type
         code, answer, error = run("ingest", "plain", "--vectors", vectors, "--labels", path("n.txt", "2001\n" * 4), "--id-prefix", "u")
         self.assertEqual((code, answer.get("new_classes")), (0, None), error)

@@ -48,10 +48,10 @@ class JointConnection : public SchemeConnection {
                                       std::optional<int64_t> k) const override {
     const bool guess = target.features.size() > 0;
     if (guess && target.label.has_value()) {
-      return InvalidField("label", "does not apply with a target, by which the classes are ranked");
+      return InvalidField("label", "does not apply with a target, by which the labels are ranked");
     }
     if (!guess && !target.label.has_value()) {
-      return FieldError("label", "given with the scheme joint, or the target to rank the classes",
+      return FieldError("label", "given with the scheme joint, or the target to rank the labels",
                         "absent");
     }
     PM_ASSIGN_OR_RETURN(auto message, ParseSaved<v1::RetrieveRequest>(last));

@@ -28,22 +28,22 @@ TEST(SearchText, MatchesHaveTheColumnsThatSaySomething) {
   EXPECT_EQ(MatchesText(search, Metric::kCosine), "id\na\n");
   search["scheme"] = "cells";
   EXPECT_EQ(MatchesText(search, Metric::kEuclidean), "id  squared distance\na   0.5\n");
-  EXPECT_EQ(MatchesText(search, Metric::kCosine), "id  similarity\na   0.75\n");
+  EXPECT_EQ(MatchesText(search, Metric::kCosine), "id  similarity\na   0.7500\n");
   search["scheme"] = "encrypted";
   search["matches"][0].update({{"similarity", .75}, {"label", 3}, {"payload", {{"x", 1}}}});
   EXPECT_EQ(MatchesText(search, Metric::kCosine),
-            "id  label  similarity  payload\na   3      0.75        {\"x\":1}\n");
+            "id  label  similarity  payload\na   3      0.7500      {\"x\":1}\n");
   search["matches"][0]["class"] = "ramen\nid";
-  EXPECT_THAT(MatchesText(search, Metric::kCosine), HasSubstr("a   ramen\\nid  0.75"));
+  EXPECT_THAT(MatchesText(search, Metric::kCosine), HasSubstr("a   ramen\\nid  0.7500"));
 }
 
-TEST(SearchText, LikelyClassesComeFirst) {
+TEST(SearchText, LikelyLabelsComeFirst) {
   json search = Joint(1, true);
   search["label_guessed"] = true;
-  search["classes"] = {{{"class", "soba"}, {"posterior", .75}},
-                       {{"class", "udon"}, {"posterior", .25}}};
+  search["classes"] = {{{"class", "soba"}, {"posterior", .9997}},
+                       {{"class", "udon"}, {"posterior", .0003}}};
   EXPECT_EQ(MatchesText(search, Metric::kCosine),
-            "likely class: soba (0.75), udon (0.25)\nno item matches\n");
+            "likely label: soba (0.9997), udon (0.0003)\nno item matches\n");
 }
 
 TEST(SearchText, CostNamesGuaranteeRestAndBytes) {

@@ -138,7 +138,8 @@ TEST(PublicParameters, NewCollectionsNeedAnExtractorAndAllLabelsOrNone) {
 }
 
 TEST(PublicParameters, SlotOfLabelWithoutClassesIsNotFound) {
-  EXPECT_THAT(Unlabelled().SlotOf(3), FailsWith(kNotFound, "the collection has no classes"));
+  EXPECT_THAT(Unlabelled().SlotOf(3),
+              FailsWith(kNotFound, "the collection's anchors have no labels"));
   EXPECT_THAT(WithoutAnchors().SlotOf(0), FailsWith(kNotFound));
 }
 

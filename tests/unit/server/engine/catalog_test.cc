@@ -62,7 +62,7 @@ TEST_F(CatalogTest, MalformedItemsAreRejectedAlone) {
       {[](Item* item) { item->features.resize(3); }, "expected 4, got 3"},
       {[](Item* item) { item->features[2] = std::nanf(""); }, "value in column 2 is nan"},
       {[](Item* item) { item->features.assign(kDim, 0); }, "all 4 values are zero"},
-      {[](Item* item) { item->label = 4; }, "label must be one of the collection's 3 classes"},
+      {[](Item* item) { item->label = 4; }, "label must be one of the collection's 3 labels"},
       {[](Item* item) { item->payload = "{'a': 1}"; }, "payload must be empty or a JSON text"}};
   std::vector<Item> items = MakeItems(17, 1);
   for (size_t i = 0; i < 8; ++i) bad[i].first(&items[2 * i + 1]);

@@ -134,7 +134,7 @@ TEST(CellsSearch, CollectionWithoutClassesHasItemsWithAnyLabelOrNone) {
   message = CellMessage(Published().parameters, 0, 4);
   message.set_labels(2, kNoLabel);
   EXPECT_THAT(Search(MakeCollection(), RequestOf(), {message}),
-              FailsWith(kDataLoss, "label must be one of the collection's 5 classes"));
+              FailsWith(kDataLoss, "label must be one of the collection's 5 labels"));
   // Labels beside anchors that have none.
   EXPECT_THAT(CellsCollection::Create(unlabelled.collection, Sends(Published().chunks), {}),
               FailsWith(kDataLoss, "anchors must be 40 rows with 0 labels"));
