@@ -2,12 +2,11 @@
 
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "common/base/operator_only_error.h"
 #include "common/base/status_macros.h"
-#include "server/store/postgres/embedded_items_encoder.h"
+#include "server/store/decode.h"
+#include "server/store/postgres/connection.h"
 
 namespace privatemail::server {
 
@@ -188,6 +187,44 @@ absl::Status PreparePostgresSchema(postgres::Pool* pool, const Shard& shard) {
   return transaction->Commit();
 }
 
+constexpr char kCopyEmbeddedItems[] =
+    "COPY embedded_items (embedding, position, id, label, coordinates, payload) "
+    "FROM STDIN (FORMAT binary)";
+constexpr uint16_t kEmbeddedColumns = 6;
+constexpr size_t kPieceBytes = size_t{1} << 20;
+
+// A column: its length and its value.
+template <typename Unsigned>
+void AppendValue(Unsigned value, std::string* rows) {
+  postgres::AppendBigEndian<uint32_t>(sizeof(value), rows);
+  postgres::AppendBigEndian(value, rows);
+}
+
+void AppendBytes(absl::string_view bytes, std::string* rows) {
+  postgres::AppendBigEndian(static_cast<uint32_t>(bytes.size()), rows);
+  absl::StrAppend(rows, bytes);
+}
+
+// The rows from `*done` that make about a megabyte, in the format of PostgreSQL's COPY.
+// Header: signature, flags, length of an extension. Trailer: -1 as a number of columns.
+std::string EncodeRows(int64_t key, const Embedding& embedding, size_t* done) {
+  static constexpr char kHeader[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0";
+  static constexpr char kTrailer[] = "\377\377";
+  std::string rows(kHeader, sizeof(kHeader) - 1);
+  for (; *done < embedding.ids.size() && rows.size() < kPieceBytes; ++*done) {
+    const auto row = static_cast<Eigen::Index>(*done);
+    postgres::AppendBigEndian(kEmbeddedColumns, &rows);
+    AppendValue(static_cast<uint64_t>(key), &rows);
+    AppendValue(static_cast<uint64_t>(row), &rows);
+    AppendBytes(embedding.ids[*done], &rows);
+    AppendValue(static_cast<uint32_t>(embedding.labels[*done]), &rows);
+    AppendBytes(BytesOf(embedding.coordinates.row(row).data(), embedding.coordinates.cols()),
+                &rows);
+    AppendBytes(embedding.payloads[*done], &rows);
+  }
+  return rows.append(kTrailer, sizeof(kTrailer) - 1);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<PostgresStore>> PostgresStore::Open(
@@ -249,9 +286,9 @@ absl::StatusOr<int64_t> PostgresStore::NewKey(SqlSession* session) {
 absl::Status PostgresStore::WriteEmbeddedItems(SqlSession* session, int64_t key,
                                                const Embedding& embedding) {
   auto* transaction = static_cast<postgres::Transaction*>(session);
-  postgres::EmbeddedItemsEncoder rows(key, embedding);
-  for (std::string piece = rows.Next(); !piece.empty(); piece = rows.Next()) {
-    PM_RETURN_IF_ERROR(transaction->Copy(postgres::kCopyEmbeddedItems, piece).status());
+  for (size_t done = 0; done < embedding.ids.size();) {
+    const std::string piece = EncodeRows(key, embedding, &done);
+    PM_RETURN_IF_ERROR(transaction->Copy(kCopyEmbeddedItems, piece).status());
   }
   return absl::OkStatus();
 }
