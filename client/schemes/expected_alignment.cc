@@ -48,8 +48,9 @@ absl::StatusOr<ExpectedAlignment> ExpectAlignment(const Matrix& rows,
       found += slot_of_anchor[static_cast<size_t>(anchor)] == first + i;
     }
   }
-  return ExpectedAlignment{.recall = static_cast<double>(found) / static_cast<double>(slots),
-                           .relative_residual = RelativeResidual(map, anchors, server_anchors)};
+  return ExpectedAlignment{
+      .recall = static_cast<double>(found) / static_cast<double>(slots),
+      .relative_residual = AlignmentTarget(server_anchors).RelativeResidual(map, anchors)};
 }
 
 absl::Status CheckAlignment(const ExpectedAlignment& alignment) {

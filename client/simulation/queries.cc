@@ -60,10 +60,11 @@ absl::StatusOr<Alignment> AlignRows(const Scene& scene, const JointSetting& join
   PM_ASSIGN_OR_RETURN(const Matrix rows, PostProcess(release.cast<double>(), joint.label_graph,
                                                      joint.parameters.settings));
   Alignment result{.anchors = rows.bottomRows(server.rows()), .slots = rows.topRows(joint.slots())};
-  PM_ASSIGN_OR_RETURN(const Similarity map, KabschUmeyama(result.anchors, server));
+  const AlignmentTarget target(server);
+  PM_ASSIGN_OR_RETURN(const Similarity map, target.KabschUmeyama(result.anchors));
   result.aligned_anchors = map.Apply(result.anchors);
   result.aligned_slots = map.Apply(result.slots);
-  result.residual = RelativeResidual(map, result.anchors, server);
+  result.residual = target.RelativeResidual(map, result.anchors);
   return result;
 }
 

@@ -133,9 +133,4 @@ absl::StatusOr<Similarity> KabschUmeyama(const MatrixView& source, const MatrixV
   return AlignmentTarget(target).KabschUmeyama(source);
 }
 
-double RelativeResidual(const Similarity& map, const MatrixView& source, const MatrixView& target) {
-  const RowVector mean = target.colwise().mean();
-  return NormOf(map.Apply(source) - target) / NormOf(target.rowwise() - mean);
-}
-
 }  // namespace privatemail

@@ -37,8 +37,10 @@ class AlignmentTarget {
 
   const Matrix& points() const { return points_; }
 
-  // Equal the functions of these names with these points as target.
+  // Equals the function of this name with these points as target.
   absl::StatusOr<Similarity> KabschUmeyama(const MatrixView& source) const;
+  // sqrt(sum |map(source_i) - point_i|^2 / sum |point_i - mean point|^2): 0 is a perfect fit, 1 as
+  // good as mapping every point to the mean.
   double RelativeResidual(const Similarity& map, const MatrixView& source) const;
 
  private:
@@ -48,10 +50,6 @@ class AlignmentTarget {
   std::shared_ptr<const Centred> centred_;  // null: fewer than k + 1 points
   double spread_ = 0;                       // sqrt(sum |point - mean|^2)
 };
-
-// sqrt(sum |map(source_i) - target_i|^2 / sum |target_i - mean target|^2): 0 is a perfect fit, 1 as
-// good as mapping every point to the mean.
-double RelativeResidual(const Similarity& map, const MatrixView& source, const MatrixView& target);
 
 }  // namespace privatemail
 

@@ -27,7 +27,7 @@ TEST(Alignment, TinySourceKeepsPrecision) {
   const auto map = KabschUmeyama(source, target);
   ASSERT_TRUE(map.ok()) << map.status();
   EXPECT_NEAR(map->scale, 1e160, 1e148);
-  EXPECT_LT(RelativeResidual(*map, source, target), 1e-12);
+  EXPECT_LT(AlignmentTarget(target).RelativeResidual(*map, source), 1e-12);
 }
 
 TEST(Alignment, CollinearAnchorsAreRejectedWithResidual) {
