@@ -4,20 +4,19 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <memory>
 #include <vector>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/base/descriptor.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail {
@@ -85,10 +84,7 @@ absl::StatusOr<std::set<std::string>> ParseIpAddresses(absl::string_view flag,
 }
 
 absl::Status CheckCanListen(absl::Span<const FlaggedAddress> addresses) {
-  std::vector<int> sockets;
-  const auto close_all = absl::MakeCleanup([&sockets] {
-    for (const int socket : sockets) ::close(socket);
-  });
+  std::vector<Descriptor> sockets;
   for (const auto& [flag, address] : addresses) {
     const auto failed = [&flag = flag, &address = address](const char* reason) {
       return absl::FailedPreconditionError(
@@ -106,7 +102,7 @@ absl::Status CheckCanListen(absl::Span<const FlaggedAddress> addresses) {
     for (const addrinfo* ip = ips.get(); ip != nullptr; ip = ip->ai_next) {
       const int socket = ::socket(ip->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
       if (socket < 0) return failed(std::strerror(errno));
-      sockets.push_back(socket);
+      sockets.emplace_back(socket);
       // Otherwise a recently closed port counts as in use.
       const int on = 1;
       ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
