@@ -315,20 +315,6 @@ class HostileServer : public FilledService {
   std::unique_ptr<Relay> relay_;
 };
 
-TEST_F(HostileServer, DamagedSlotDoesNotStopABatch) {
-  for (int slot = 0; slot < kClasses; ++slot) {
-    relay_->retrievals = 0;
-    relay_->tamper = [&](v1::RetrieveResponse* response) {
-      response->mutable_slots(slot)->mutable_matches(0)->set_payload("{");
-    };
-    const Outcome outcome = RunWithJson(Batch());
-    EXPECT_EQ(relay_->retrievals, 3) << "when slot " << slot << " is spoilt";
-    EXPECT_EQ(outcome.exit_code, 1);
-    EXPECT_EQ(outcome.json()["error"]["code"], "DATA_LOSS");
-    EXPECT_THAT(outcome.err, HasSubstr("3 of 3 queries failed; the first, "));
-  }
-}
-
 TEST_F(HostileServer, PayloadsThatFillTheMemoryAsJsonAreRefused) {
   std::string many = "[{}";
   for (int i = 1; i < (1 << 20); ++i) many += ",{}";  // 3 MB, as JSON some 80

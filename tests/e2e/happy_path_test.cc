@@ -1,5 +1,4 @@
 // Every command of a user, with valid input.
-#include <set>
 #include <tuple>
 
 #include "tests/e2e/service.h"
@@ -101,33 +100,6 @@ TEST_F(FilledService, QueryByAnotherModelFindsTheClass) {
       wrong, "FAILED_PRECONDITION",
       {"--own-anchors must be the collection's anchors in their order", "--accept-misalignment"});
   Answer(Join(wrong, {"--accept-misalignment"}));
-}
-
-TEST_F(FilledService, QueryReportsMatchesGuaranteeAndCosts) {
-  const json answer = Answer(
-      Query({"--row", "3", "--label", "3", "-k", "8", "--epsilon", "20", "--delta", "1e-5"}));
-  ASSERT_THAT(answer["matches"], SizeIs(8));
-  std::set<std::string> ids;
-  double nearer = 0;
-  for (const json& match : answer["matches"]) {
-    EXPECT_GE(match["squared_distance"], nearer);
-    nearer = match["squared_distance"];
-    // Ids are row numbers, and row i is of class i mod kClasses.
-    EXPECT_EQ(std::stoi(match["id"].get<std::string>()) % kClasses, match["label"]);
-    ids.insert(match["id"]);
-  }
-  EXPECT_THAT(ids, SizeIs(8));
-  EXPECT_EQ(CountOf(answer["matches"], 3), 8);
-
-  EXPECT_EQ(answer["guarantee"]["epsilon"], 20);
-  EXPECT_EQ(answer["guarantee"]["delta"], 1e-5);
-  EXPECT_EQ(answer["guarantee"]["proven"], true);
-  EXPECT_THAT(answer["guarantee"]["neighbours"].get<std::string>(), HasSubstr("replaced"));
-  EXPECT_EQ(answer["ledger"]["spent"], (json{{"epsilon", 20}, {"delta", 1e-5}}));
-  EXPECT_EQ(answer["ledger"]["left"]["epsilon"], 80);
-  EXPECT_EQ(answer["ledger"]["left"], Budget()["left"]);
-  EXPECT_LT(answer["alignment"]["relative_residual"], .1);
-  EXPECT_EQ(answer["truncated"], false);
 }
 
 TEST_F(FilledService, LabelDashReadsStandardInput) {
