@@ -1,6 +1,5 @@
 // The arithmetic of encrypted scores against lattice_golden.json (make_lattice_golden.py).
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <string>
 #include <vector>
