@@ -5,7 +5,6 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
 #include "server/engine/label_agreement.h"

@@ -3,7 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "common/base/status_macros.h"
 
 namespace privatemail::server {

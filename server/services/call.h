@@ -23,8 +23,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "common/base/stopwatch.h"
 #include "common/base/thread_pool.h"
 #include "server/access/access_key.h"

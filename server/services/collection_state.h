@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "privatemail/v1/retrieval.pb.h"
-#include "server/engine/collection.h"
+#include "server/engine/catalog.h"
 
 namespace privatemail::server {
 

@@ -12,8 +12,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "common/base/cancellation.h"
 #include "common/base/descriptor.h"
 #include "common/base/operator_only_error.h"

@@ -1,7 +1,6 @@
 #include "server/access/arriving_messages.h"
 
 #include <deque>
-#include <optional>
 #include <string>
 #include <vector>
 

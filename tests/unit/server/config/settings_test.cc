@@ -4,7 +4,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "absl/strings/str_cat.h"
 #include "common/base/process_memory.h"
 #include "server/daemon/command_line.h"
 #include "tests/unit/server/fixtures.h"

@@ -4,7 +4,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "absl/strings/str_cat.h"
 #include "privatemail/v1/collections.pb.h"
 #include "tests/testing/matchers.h"
 

@@ -1,5 +1,4 @@
 #include <chrono>
-#include <cmath>
 #include <functional>
 #include <future>
 

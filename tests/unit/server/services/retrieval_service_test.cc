@@ -3,7 +3,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/rpc/status.h"
 #include "common/wire/proto_conversions.h"
-#include "server/services/services.h"
 #include "tests/unit/server/services/service_fixture.h"
 
 namespace privatemail::testing {

@@ -1,13 +1,11 @@
 // SQLite only; store_conformance_test.cc tests the contract of Store.
 #include "server/store/sqlite/sqlite_store.h"
 
-#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <future>
 #include <set>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/files.h"
