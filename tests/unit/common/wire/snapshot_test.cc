@@ -244,14 +244,6 @@ TEST(Snapshot, HandlerErrorStopsReading) {
   EXPECT_THAT(ReadAll(bytes, 100, handlers), FailsWith(kExhausted, "full"));
 }
 
-TEST(Snapshot, MissingItemsFailFinish) {
-  const Anchors anchors = SomeAnchors();
-  SnapshotWriter writer([](absl::string_view) { return absl::OkStatus(); });
-  ASSERT_THAT(writer.Begin(HeadOf(anchors, 2), anchors), IsOk());
-  ASSERT_THAT(writer.Add(SomeItem(0)), IsOk());
-  EXPECT_THAT(writer.Finish(), FailsWith(kInternal, "2 items, but has 1"));
-}
-
 // Damaged and hostile snapshots.
 
 // The number of the block that contains the byte.

@@ -112,17 +112,6 @@ TEST(RateLimiter, HoldsUnderConcurrency) {
   EXPECT_EQ(taken[0] + taken[1] + taken[2] + taken[3], 2000);
 }
 
-TEST(RateLimiter, ErrorNamesLimitAndRetryTime) {
-  RateLimiter limiter;
-  Taken(&limiter, KeyOf("0123456789ab", 2), kStart, 4);
-  absl::Duration wait;
-  EXPECT_THAT(
-      limiter.Take(KeyOf("0123456789ab", 2), kStart, &wait),
-      FailsWith(kExhausted,
-                "key 0123456789ab may make 2 calls a second (4 at once): try again in 0.5 s"));
-  EXPECT_EQ(wait, absl::Milliseconds(500));
-}
-
 TEST(RateLimiter, FurtherQueriesAreOwed) {
   RateLimiter limiter;
   const AccessKey key = KeyOf("a", 10);

@@ -112,21 +112,5 @@ TEST_F(MonitoringTest, CollectionHealthIsServingAfterBuild) {
   EXPECT_EQ(StatusOf(Check(channel, fruit)), HealthCheckResponse::SERVING);
 }
 
-// Without a key, a collection's health would tell strangers which collections exist.
-TEST(Health, CollectionHealthNeedsKey) {
-  const TemporaryFolder folder;
-  DaemonOptions options;
-  options.data_directory = folder.path();
-  options.listen = "127.0.0.1:0";
-  ASSERT_OK_AND_ASSIGN(const auto daemon, DaemonServer::Start(options));
-  const auto trusting = Trusting(daemon->identity()->certificate_pem);
-  const auto anyone = Connect(daemon->address(), trusting);
-  EXPECT_EQ(StatusOf(Check(anyone, "")), HealthCheckResponse::SERVING);
-  EXPECT_THAT(Check(anyone, "privatemail.collection.fruit"),
-              FailsWith(kUnauthenticated, "a key is needed"));
-  const auto admin = Connect(daemon->address(), WithKey(trusting, AdminKeyIn(folder.path())));
-  EXPECT_THAT(Check(admin, "privatemail.collection.fruit"), FailsWith(kNotFound, "fruit"));
-}
-
 }  // namespace
 }  // namespace privatemail::testing

@@ -135,22 +135,6 @@ TEST_F(ReloadTest, AppliesLiveSettingsAndNamesOthers) {
   EXPECT_LE(std::filesystem::file_size(folder_ / "data/audit.jsonl"), 1000u);
 }
 
-TEST_F(ReloadTest, ReopensAuditLogAndReadsKeys) {
-  ASSERT_THAT(List(As("member", "first/server.crt")), IsOk());
-  const std::string audit = folder_ / "data/audit.jsonl";
-  std::filesystem::rename(audit, audit + ".1");
-  const std::string keys = Contents(folder_ / "data/keys");
-  folder_.Write("data/keys", "damaged");
-  ::testing::internal::CaptureStderr();
-  daemon_->Reload(options_);
-  const std::string log = ::testing::internal::GetCapturedStderr();
-  EXPECT_THAT(log, HasSubstr("reload: audit log reopened"));
-  EXPECT_THAT(log, HasSubstr("the former keys stay valid"));
-  ASSERT_THAT(List(As("member", "first/server.crt")), IsOk());
-  EXPECT_THAT(Contents(audit),
-              ::testing::AllOf(HasSubstr(R"(Z","event":"reload"})"), HasSubstr("ListCollections")));
-}
-
 TEST_F(ReloadTest, ReportsUnwrittenRevocation) {
   const auto keys = v1::KeysService::NewStub(As("member", "first/server.crt"));
   v1::CreateKeyRequest create;

@@ -6,7 +6,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/rpc/status.h"
-#include "common/wire/proto_conversions.h"
 #include "tests/unit/server/services/access_fixture.h"
 
 namespace privatemail::testing {
@@ -151,61 +150,23 @@ TEST_F(KeyCallsTest, RevokedKeyEndsUpload) {
               FailsWith(kUnauthenticated, "revoked"));
 }
 
-TEST_F(KeyCallsTest, RevokedKeyEndsSnapshotAndRestore) {
-  const auto revoked = FailsWith(kUnauthenticated, "revoked");
+TEST_F(KeyCallsTest, RevokedKeyEndsSnapshot) {
   // More than flow control passes to a caller that does not read.
   std::vector<Item> large = MakeItems(400, 1);
   for (Item& item : large) item.payload = "\"" + std::string(100'000, 'x') + "\"";
   Put("fruit", large);
   const v1::CreateKeyResponse reads = MakeKey(kAdminScope, {"fruit"});
   const auto reading = v1::CollectionsService::NewStub(ChannelWith(reads.text()));
-  grpc::ClientContext reader_context, writer_context;
+  grpc::ClientContext context;
   v1::SnapshotCollectionRequest request;
   request.set_collection("fruit");
-  const auto reader = reading->SnapshotCollection(&reader_context, request);
+  const auto reader = reading->SnapshotCollection(&context, request);
   v1::SnapshotCollectionResponse piece;
   ASSERT_TRUE(reader->Read(&piece));
   Revoke(reads);
   while (reader->Read(&piece)) {
   }
-  EXPECT_THAT(FromGrpc(reader->Finish()), revoked);
-
-  const v1::CreateKeyResponse writes = MakeKey(kAdminScope, {"back"});
-  const auto writing = v1::CollectionsService::NewStub(ChannelWith(writes.text()));
-  v1::RestoreCollectionResponse response;
-  const auto writer = writing->RestoreCollection(&writer_context, &response);
-  v1::RestoreCollectionRequest message;
-  message.set_collection("back");
-  const std::string bytes = ServiceTest::SnapshotBytes(5);
-  message.set_data(bytes.substr(0, 300));
-  ASSERT_TRUE(writer->Write(message));
-  Revoke(writes);
-  message.set_data(bytes.substr(300));
-  writer->Write(message);
-  writer->WritesDone();
-  EXPECT_THAT(FromGrpc(writer->Finish()), revoked);
-  EXPECT_THAT(Everything(), ::testing::Not(::testing::HasSubstr("name: \"back\"")));
-}
-
-TEST_F(KeyCallsTest, RevokedKeyEndsBuild) {
-  const auto admin = v1::CollectionsService::NewStub(ChannelWith(admin_));
-  v1::CreateCollectionRequest slow = ServiceTest::SlowFruit();
-  slow.set_name("slow");
-  ASSERT_THAT(Ask(admin.get(), &ServiceTest::Collections::CreateCollection, slow), IsOk());
-  Put("slow", MakeItems(900, 1));
-  const v1::CreateKeyResponse key = MakeKey(kWriteScope, {"slow"});
-  const auto stub = v1::CollectionsService::NewStub(ChannelWith(key.text()));
-  grpc::ClientContext context;
-  v1::BuildEmbeddingRequest request;
-  request.set_collection("slow");
-  const auto reader = stub->BuildEmbedding(&context, request);
-  v1::BuildEmbeddingResponse progress;
-  ASSERT_TRUE(reader->Read(&progress));
-  Revoke(key);
-  while (reader->Read(&progress)) {
-  }
   EXPECT_THAT(FromGrpc(reader->Finish()), FailsWith(kUnauthenticated, "revoked"));
-  EXPECT_LT(progress.share(), 1);
 }
 
 // The store uses UUIDs, which a restored collection may share; the key covers only the name.

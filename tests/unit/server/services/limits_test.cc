@@ -117,26 +117,6 @@ TEST_F(ResponseLimitsTest, OversizedSearchOrPageIsRefused) {
                         "the response would exceed the limit of 65536 bytes: one item alone does"));
 }
 
-// CancelledCallsTest and KeyCallsTest have calls that wait in vain.
-TEST_F(LimitsTest, CancelledUploadReleasesTicket) {
-  DaemonOptions options;
-  options.limits.max_concurrent = 1;
-  options.limits.queue_seconds = 1;
-  Serve(options);
-  ASSERT_THAT(Create(Fruit()), IsOk());
-  {
-    grpc::ClientContext context;
-    v1::UpsertItemsResponse totals;
-    const auto upload = collections_->UpsertItems(&context, &totals);
-    ASSERT_TRUE(upload->Write(Message("fruit", MakeItems(3, 1))));
-    context.TryCancel();
-    upload->Finish();
-  }
-  absl::Status status = absl::UnknownError("not tried");
-  for (int i = 0; i < 50 && !status.ok(); ++i) status = List();
-  EXPECT_THAT(status, IsOk());
-}
-
 // Limits of memory are checked before memory is used.
 class MemoryLimitsTest : public ServiceTest {
  protected:

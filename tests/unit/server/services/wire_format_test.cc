@@ -1,11 +1,9 @@
-// Unparsable requests, and hand-written encoders of responses.
+// Unparsable requests, and the hand-written encoder of matches.
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "server/cells/anchor_training.h"
 #include "server/services/response_encoders.h"
-#include "tests/testing/build_cells.h"
 #include "tests/unit/server/services/all_rpcs.h"
 #include "tests/unit/server/services/daemon_state.h"
 #include "tests/unit/server/services/service_fixture.h"
@@ -101,46 +99,6 @@ TEST(SlotEncoder, MatchesProtobuf) {
     EXPECT_EQ(bytes, "before" + expected.SerializeAsString());
     EXPECT_EQ(slots.size(), bytes.size() - 6);
     EXPECT_EQ(slots.matches(), 7u);
-  }
-}
-
-// Covers the same labels and lengths, and an empty payload.
-TEST(CellEncoder, MatchesProtobufWithoutHiddenRows) {
-  const std::vector<int32_t> labels = {0, 1, -1, 127, 128, std::numeric_limits<int32_t>::min()};
-  Gallery gallery = GalleryOf(MakeItems(6, 1));
-  gallery.labels = labels;
-  for (size_t row = 0; row < labels.size(); ++row) {
-    gallery.ids[row] = std::string(1 + row * 100, static_cast<char>('a' + row));
-    gallery.payloads[row] = row == 3 ? "" : "\"" + std::string(row * 8000, 'x') + "\"";
-  }
-  const HiddenRows some = {{true, false, false, true, false, true}, 3};
-  const std::pair<std::vector<int32_t>, const HiddenRows*> cases[] = {
-      {{5, 0, 3}, nullptr}, {{}, nullptr},         {{1, 2, 3, 4, 5}, nullptr},
-      {{0}, nullptr},       {{1, 5, 2, 0}, &some}, {{0, 3}, &some}};
-  const Anchors anchors = SmallAnchors();
-  ASSERT_OK_AND_ASSIGN(const auto partitions, PartitionAnchors(anchors.features, {3}));
-  for (const uint64_t version : {0, 300}) {
-    gallery.version = version;
-    ASSERT_OK_AND_ASSIGN(const PublicParameters parameters,
-                         MakePublicParameters("uuid", SmallSettings(), anchors, {}, "vectors",
-                                              partitions, CellCode::kScalar8));
-    const auto index = BuildCells(parameters, anchors, gallery);
-    for (const bool with_payloads : {false, true}) {
-      for (const auto& [rows, hidden] : cases) {
-        v1::RetrieveCellsResponse expected;
-        for (const int32_t row : rows) {
-          if (hidden != nullptr && hidden->hidden[static_cast<size_t>(row)]) continue;
-          expected.add_ids(gallery.ids[static_cast<size_t>(row)]);
-          expected.add_labels(labels[static_cast<size_t>(row)]);
-          absl::StrAppend(expected.mutable_codes(), index->CodeOf(row));
-          if (with_payloads) expected.add_payloads(gallery.payloads[static_cast<size_t>(row)]);
-        }
-        expected.set_items_version(version);
-        const EncodedBlock block = EncodeCellBlock(*index, rows, hidden, with_payloads);
-        EXPECT_EQ(block.items, static_cast<uint64_t>(expected.ids_size()));
-        EXPECT_EQ(block.bytes, expected.SerializeAsString());
-      }
-    }
   }
 }
 
