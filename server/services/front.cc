@@ -19,6 +19,7 @@
 #include "privatemail/v1/collections.pb.h"
 #include "privatemail/v1/retrieval.pb.h"
 #include "server/services/collection_state.h"
+#include "server/services/response_encoders.h"
 #include "server/services/services.h"
 #include "server/services/shards.h"
 
@@ -161,50 +162,43 @@ absl::Status Build(const Catalog& catalog, Shards& shards, const v1::BuildEmbedd
   return call.Write(built);
 }
 
-// The k nearest of each slot, of all shards, in place of those of the first.
-void MergeSlots(std::vector<v1::RetrieveResponse>* parts, int k) {
-  v1::RetrieveResponse& merged = parts->front();
-  for (int slot = 0; slot < merged.slots_size(); ++slot) {
-    auto& matches = *merged.mutable_slots(slot)->mutable_matches();
-    for (size_t shard = 1; shard < parts->size(); ++shard) {
-      matches.MergeFrom((*parts)[shard].slots(slot).matches());
-    }
-    std::sort(matches.begin(), matches.end(), [](const v1::Match& a, const v1::Match& b) {
-      return a.squared_distance() != b.squared_distance()
-                 ? a.squared_distance() < b.squared_distance()
-                 : a.id() < b.id();
-    });
-    if (matches.size() > k) matches.DeleteSubrange(k, matches.size() - k);
-  }
-  bool truncated = merged.slots_size() > 0 && merged.slots(0).matches_size() < k;
-  for (const v1::RetrieveResponse& part : *parts) {
-    truncated = truncated && part.truncated();
-    merged.set_embedding_version(std::min(merged.embedding_version(), part.embedding_version()));
-    merged.set_server_seconds(std::max(merged.server_seconds(), part.server_seconds()));
-    merged.set_changes_since_embedding(
-        std::max(merged.changes_since_embedding(), part.changes_since_embedding()));
-  }
-  merged.set_truncated(truncated);
-}
-
 absl::Status Retrieve(const Catalog& catalog, Shards& shards, const v1::RetrieveRequest& request,
                       Call& call) {
   PM_ASSIGN_OR_RETURN(const CollectionView view,
                       FindCollection(catalog, request.collection(), request.fingerprint()));
   PM_RETURN_IF_ERROR(CheckHasClasses(request.collection(), view.published->parameters));
   PM_RETURN_IF_ERROR(CheckLimit("k", request.k(), call.limits().max_k, "max_k"));
-  PM_ASSIGN_OR_RETURN(auto parts, shards.AskOne<v1::RetrieveResponse>(call, request));
-  for (const v1::RetrieveResponse& part : parts) {
-    if (part.slots_size() == parts.front().slots_size()) continue;
-    return absl::InternalError("shards must answer for the same slots");
+  PM_ASSIGN_OR_RETURN(const auto answers, shards.AskBytes(call, request, shards.size()));
+  std::vector<grpc::Slice> slices(answers.size());
+  std::vector<absl::string_view> bytes;
+  for (size_t shard = 0; shard < answers.size(); ++shard) {
+    if (answers[shard].size() != 1) {
+      return absl::InternalError("a shard must answer with one message");
+    }
+    PM_RETURN_IF_ERROR(FromGrpc(answers[shard].front().DumpToSingleSlice(&slices[shard])));
+    bytes.emplace_back(reinterpret_cast<const char*>(slices[shard].begin()), slices[shard].size());
   }
-  MergeSlots(&parts, static_cast<int>(request.k()));
-  std::string bytes = parts.front().SerializeAsString();
-  PM_RETURN_IF_ERROR(call.CheckAnswerSize(bytes.size(), "ask for a smaller k or for no payloads"));
-  for (const v1::SlotMatches& slot : parts.front().slots()) {
-    call.AddRows(static_cast<uint64_t>(slot.matches_size()));
+  PM_ASSIGN_OR_RETURN(MergedSlots merged, MergeSlots(bytes, request.k()));
+  v1::RetrieveResponse rest;  // begins as that of the first shard, whose alignment it has
+  for (size_t shard = 0; shard < answers.size(); ++shard) {
+    v1::RetrieveResponse part;
+    const absl::string_view encoded = merged.rests[shard];
+    if (!part.ParseFromArray(encoded.data(), static_cast<int>(encoded.size())) ||
+        part.slots_size() > 0) {
+      return absl::InternalError("the answer of a shard cannot be read");
+    }
+    if (shard == 0) rest = part;
+    rest.set_embedding_version(std::min(rest.embedding_version(), part.embedding_version()));
+    rest.set_server_seconds(std::max(rest.server_seconds(), part.server_seconds()));
+    rest.set_changes_since_embedding(
+        std::max(rest.changes_since_embedding(), part.changes_since_embedding()));
   }
-  call.SetAnswer(std::move(bytes));
+  rest.set_truncated(merged.matches < merged.slots * request.k());
+  rest.AppendToString(&merged.bytes);
+  PM_RETURN_IF_ERROR(
+      call.CheckAnswerSize(merged.bytes.size(), "ask for a smaller k or for no payloads"));
+  call.AddRows(merged.matches);
+  call.SetAnswer(std::move(merged.bytes));
   return absl::OkStatus();
 }
 

@@ -3,11 +3,16 @@
 #include <google/protobuf/arena.h>
 #include <google/protobuf/io/coded_stream.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <optional>
+#include <tuple>
+#include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
+#include "common/base/status_macros.h"
 #include "privatemail/v1/retrieval.pb.h"
 
 namespace privatemail::server {
@@ -50,6 +55,50 @@ size_t SizeOfText(const std::string& text) { return text.empty() ? 0 : Delimited
 uint8_t* WriteText(uint8_t tag, const std::string& text, uint8_t* to) {
   return text.empty() ? to : WriteDelimited(tag, text, to);
 }
+
+// A length-delimited field on the wire.
+struct Field {
+  absl::string_view bytes;    // with tag and length
+  absl::string_view content;  // without
+};
+
+// Takes the field that `from` begins with. nullopt: none with this tag, or one that is cut off.
+std::optional<Field> TakeField(uint8_t tag, absl::string_view* from) {
+  google::protobuf::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(from->data()),
+                                            static_cast<int>(from->size()));
+  uint32_t length = 0;
+  if (in.ReadTag() != tag || !in.ReadVarint32(&length)) return std::nullopt;
+  const auto head = static_cast<size_t>(in.CurrentPosition());
+  if (length > from->size() - head) return std::nullopt;
+  const Field field = {from->substr(0, head + length), from->substr(head, length)};
+  from->remove_prefix(field.bytes.size());
+  return field;
+}
+
+// The matches of one slot in the answer of one shard.
+struct SlotReader {
+  // Goes to the next match or, at the end, to none.
+  absl::Status Next() {
+    const std::optional<Field> field = TakeField(kMatches, &left);
+    if (!field.has_value() ? !left.empty()
+                           : !match.ParseFromArray(field->content.data(),
+                                                   static_cast<int>(field->content.size()))) {
+      return absl::InternalError("a match in the answer of a shard cannot be read");
+    }
+    bytes = field.has_value() ? field->bytes : "";
+    return absl::OkStatus();
+  }
+  // Nearest first, ties by id; those without a match come last.
+  bool operator<(const SlotReader& other) const {
+    return std::make_tuple(bytes.empty(), match.squared_distance(), absl::string_view(match.id())) <
+           std::make_tuple(other.bytes.empty(), other.match.squared_distance(),
+                           absl::string_view(other.match.id()));
+  }
+
+  absl::string_view left;   // what follows the match
+  absl::string_view bytes;  // of the match; empty: none is left
+  v1::Match match;
+};
 
 }  // namespace
 
@@ -103,6 +152,43 @@ void SlotEncoder::AppendTo(std::string* bytes) const {
       to = Write(match, WriteDelimitedHead(kMatches, *match_size++, to));
     }
   }
+}
+
+absl::StatusOr<MergedSlots> MergeSlots(std::vector<absl::string_view> answers, size_t k) {
+  MergedSlots merged;
+  std::vector<SlotReader> readers(answers.size());
+  std::vector<absl::string_view> nearest;
+  while (true) {
+    size_t with_slot = 0;
+    for (size_t i = 0; i < answers.size(); ++i) {
+      const std::optional<Field> slot = TakeField(kSlots, &answers[i]);
+      if (!slot.has_value()) continue;
+      ++with_slot;
+      readers[i].left = slot->content;
+      PM_RETURN_IF_ERROR(readers[i].Next());
+    }
+    if (with_slot == 0) break;
+    if (with_slot < answers.size()) {
+      return absl::InternalError("shards must answer for the same slots");
+    }
+    nearest.clear();
+    size_t size = 0;
+    while (nearest.size() < k) {
+      SlotReader& first = *std::min_element(readers.begin(), readers.end());
+      if (first.bytes.empty()) break;
+      nearest.push_back(first.bytes);
+      size += first.bytes.size();
+      PM_RETURN_IF_ERROR(first.Next());
+    }
+    ++merged.slots;
+    merged.matches += nearest.size();
+    uint8_t head[6];  // a tag and a length
+    merged.bytes.append(reinterpret_cast<const char*>(head),
+                        static_cast<size_t>(WriteDelimitedHead(kSlots, size, head) - head));
+    for (const absl::string_view match : nearest) absl::StrAppend(&merged.bytes, match);
+  }
+  merged.rests = std::move(answers);
+  return merged;
 }
 
 EncodedBlock EncodeCellBlock(const CellIndex& index, absl::Span<const int32_t> rows,

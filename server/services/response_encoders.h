@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "server/cells/cell_index.h"
 #include "server/engine/hidden_rows.h"
@@ -39,6 +41,20 @@ class SlotEncoder {
   std::vector<uint32_t> match_sizes_;  // in slot order
   std::vector<uint32_t> slot_sizes_;
 };
+
+// The slots of a whole collection, and what else the answers of its shards say.
+struct MergedSlots {
+  std::string bytes;                     // the field `slots` of a v1.RetrieveResponse
+  size_t slots = 0;                      // their number
+  size_t matches = 0;                    // of all slots
+  std::vector<absl::string_view> rests;  // the fields after the slots, of each answer
+};
+
+// Merges encoded v1.RetrieveResponses, in which the slots come first and the matches of each are in
+// order: each slot gets the k first matches of all answers, whose bytes are copied. A match is read
+// only when its turn may have come. INTERNAL: the answers are not so, or have other numbers of
+// slots.
+absl::StatusOr<MergedSlots> MergeSlots(std::vector<absl::string_view> answers, size_t k);
 
 // A v1.RetrieveCellsResponse of `rows` (each < index.items()) without the `hidden` ones (null:
 // none). EncodedBlock::hidden is left null.

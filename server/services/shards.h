@@ -50,11 +50,17 @@ class Shards {
 
   int64_t size() const { return std::ssize(shards_); }
 
+  using Messages = std::vector<grpc::ByteBuffer>;
+
   // The messages with which the first `count` shards answer the call's RPC, as they sent them.
   // Their memory counts as that of the search. The first failure ends the calls to all others.
   // Statuses name the shard:
   //   UNAVAILABLE  no replica answers, or the shard does not know the collection yet
   //   others       as the shard sent them
+  absl::StatusOr<std::vector<Messages>> AskBytes(Call& call,
+                                                 const google::protobuf::Message& request,
+                                                 int64_t count, uint64_t version = 0);
+  // The same, parsed.
   template <typename Answer>
   absl::StatusOr<std::vector<std::vector<Answer>>> Ask(Call& call,
                                                        const google::protobuf::Message& request,
@@ -81,14 +87,10 @@ class Shards {
   }
 
  private:
-  using Messages = std::vector<grpc::ByteBuffer>;
   class Shard;
   struct Attempt;
   struct Turn;
 
-  absl::StatusOr<std::vector<Messages>> AskBytes(Call& call,
-                                                 const google::protobuf::Message& request,
-                                                 int64_t count, uint64_t version);
   static absl::Status Parse(const grpc::ByteBuffer& bytes, google::protobuf::Message* message);
 
   std::vector<std::unique_ptr<Shard>> shards_;

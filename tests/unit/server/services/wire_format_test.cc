@@ -1,6 +1,8 @@
-// Unparsable requests, and the hand-written encoder of matches.
+// Unparsable requests, the hand-written encoder of matches, and the merging of shards' answers.
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "absl/strings/str_cat.h"
 #include "server/services/response_encoders.h"
@@ -99,6 +101,78 @@ TEST(SlotEncoder, MatchesProtobuf) {
     EXPECT_EQ(bytes, "before" + expected.SerializeAsString());
     EXPECT_EQ(slots.size(), bytes.size() - 6);
     EXPECT_EQ(slots.matches(), 7u);
+  }
+}
+
+// Distances are few, so that many are equal, between answers and within one.
+TEST(MergeSlots, HasTheNearestOfAllAnswersAndOfEqualDistancesThoseOfTheFirstIds) {
+  constexpr int kSlots = 50;
+  std::mt19937 random(1);
+  const auto is_nearer = [](const v1::Match& a, const v1::Match& b) {
+    return std::make_pair(a.squared_distance(), a.id()) <
+           std::make_pair(b.squared_distance(), b.id());
+  };
+  std::vector<v1::RetrieveResponse> answers(4);  // the last one has no match
+  for (auto& answer : answers) {
+    for (int slot = 0; slot < kSlots; ++slot) answer.add_slots();
+    answer.set_embedding_version(7);
+  }
+  for (int id = 0; id < 1000; ++id) {
+    v1::Match match;
+    match.set_id(absl::StrCat(std::string(id % 3 == 0 ? 200 : 0, 'x'), id));
+    match.set_label(static_cast<int>(random() % 3) - 1);
+    match.set_squared_distance(static_cast<double>(random() % 4) / 2);
+    if (id % 5 == 0) match.set_payload(std::string(20'000, 'p'));
+    *answers[random() % 3].mutable_slots(static_cast<int>(random() % kSlots))->add_matches() =
+        match;
+  }
+  std::vector<std::string> encoded;
+  std::vector<std::vector<v1::Match>> expected(kSlots);
+  for (auto& answer : answers) {
+    for (int slot = 0; slot < kSlots; ++slot) {
+      auto& matches = *answer.mutable_slots(slot)->mutable_matches();
+      std::sort(matches.begin(), matches.end(), is_nearer);
+      expected[slot].insert(expected[slot].end(), matches.begin(), matches.end());
+    }
+    encoded.push_back(answer.SerializeAsString());
+  }
+  const std::vector<absl::string_view> views(encoded.begin(), encoded.end());
+  for (const size_t k : {1, 8, 1000}) {
+    v1::RetrieveResponse nearest;
+    size_t matches = 0;
+    for (std::vector<v1::Match> of_all : expected) {
+      std::sort(of_all.begin(), of_all.end(), is_nearer);
+      of_all.resize(std::min(k, of_all.size()));
+      matches += of_all.size();
+      nearest.add_slots()->mutable_matches()->Assign(of_all.begin(), of_all.end());
+    }
+    ASSERT_OK_AND_ASSIGN(const MergedSlots merged, MergeSlots(views, k));
+    EXPECT_EQ(merged.bytes, nearest.SerializeAsString()) << k;
+    EXPECT_EQ(merged.slots, static_cast<size_t>(kSlots));
+    EXPECT_EQ(merged.matches, matches);
+    for (const absl::string_view rest : merged.rests) {
+      v1::RetrieveResponse part;
+      ASSERT_TRUE(part.ParseFromArray(rest.data(), static_cast<int>(rest.size())));
+      EXPECT_EQ(part.ShortDebugString(), "embedding_version: 7");
+    }
+  }
+}
+
+TEST(MergeSlots, AnswersThatCannotBeMergedAreInternal) {
+  v1::RetrieveResponse answer;
+  answer.add_slots()->add_matches()->set_id("one");
+  const std::string good = answer.SerializeAsString();
+  answer.add_slots();
+  const std::string longer = answer.SerializeAsString();
+  answer.mutable_slots(0)->mutable_matches(0)->set_id("\xff\xff");
+  std::string cut = good;
+  cut[1] = 1;  // the length of the slot: its match is cut off
+  EXPECT_THAT(MergeSlots({good, good}, 1), IsOk());
+  EXPECT_THAT(MergeSlots({good, longer}, 1), FailsWith(absl::StatusCode::kInternal, "same slots"));
+  EXPECT_THAT(MergeSlots({good, good.substr(0, 4)}, 1),
+              FailsWith(absl::StatusCode::kInternal, "same slots"));
+  for (const std::string& bad : {cut, answer.SerializeAsString()}) {
+    EXPECT_THAT(MergeSlots({good, bad}, 1), FailsWith(absl::StatusCode::kInternal, "a match"));
   }
 }
 
