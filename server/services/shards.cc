@@ -112,12 +112,12 @@ class Shards::Shard {
 
 // A call to one replica. Its operations run one after another on a queue, with this as their tag.
 struct Shards::Attempt {
-  Attempt(const Call& call, uint64_t version, Turn* of, size_t asked, grpc::CompletionQueue* queue);
+  Attempt(const Call& call, const grpc::ByteBuffer& request, uint64_t version, Turn* of,
+          size_t asked, grpc::CompletionQueue* queue);
 
   // Goes on after an operation. True: the call has ended with `status`.
   // admit: called for each message that has arrived; its error ends the call.
-  bool Proceed(bool succeeded, const grpc::ByteBuffer& request,
-               absl::FunctionRef<absl::Status(int64_t bytes)> admit);
+  bool Proceed(bool succeeded, absl::FunctionRef<absl::Status(int64_t bytes)> admit);
 
   Turn* const turn;
   const size_t replica;
@@ -125,8 +125,8 @@ struct Shards::Attempt {
   Messages messages;
   absl::Status status;
 
-  enum class Operation { kStart, kWrite, kRead, kFinish };
-  Operation operation = Operation::kStart;
+  enum class Operation { kWrite, kRead, kFinish };
+  Operation operation = Operation::kWrite;
   const std::unique_ptr<grpc::ClientContext> context;
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream;
   grpc::ByteBuffer message;
@@ -153,16 +153,18 @@ struct Shards::Turn {
   Messages answer;
 };
 
-Shards::Attempt::Attempt(const Call& call, uint64_t version, Turn* of, size_t asked,
-                         grpc::CompletionQueue* queue)
+Shards::Attempt::Attempt(const Call& call, const grpc::ByteBuffer& request, uint64_t version,
+                         Turn* of, size_t asked, grpc::CompletionQueue* queue)
     : turn(of), replica(asked), context(call.MakeClientContext()) {
   if (version > 0) context->AddMetadata(kVersionMetadata, absl::StrCat(version));
+  context->set_initial_metadata_corked(true);  // they go with the message, in one operation
   grpc::GenericStub stub(turn->shard.channel(replica));
   stream = stub.PrepareCall(context.get(), call.method(), queue);
-  stream->StartCall(this);
+  stream->StartCall(nullptr);
+  stream->WriteLast(request, grpc::WriteOptions(), this);
 }
 
-bool Shards::Attempt::Proceed(bool succeeded, const grpc::ByteBuffer& request,
+bool Shards::Attempt::Proceed(bool succeeded,
                               absl::FunctionRef<absl::Status(int64_t bytes)> admit) {
   if (operation == Operation::kFinish) {
     if (status.ok()) status = FromGrpc(finished);
@@ -177,9 +179,6 @@ bool Shards::Attempt::Proceed(bool succeeded, const grpc::ByteBuffer& request,
   if (!succeeded || !status.ok()) {
     operation = Operation::kFinish;
     stream->Finish(&finished, this);
-  } else if (operation == Operation::kStart) {
-    operation = Operation::kWrite;
-    stream->WriteLast(request, grpc::WriteOptions(), this);
   } else {
     operation = Operation::kRead;
     stream->Read(&message, this);
@@ -265,7 +264,8 @@ absl::StatusOr<std::vector<Shards::Messages>> Shards::AskBytes(
   absl::Status failure;
   const auto ask_next = [&](Turn& turn) {
     const size_t replica = turn.order[turn.attempts.size()];
-    turn.attempts.push_back(std::make_unique<Attempt>(call, version, &turn, replica, &queue));
+    turn.attempts.push_back(
+        std::make_unique<Attempt>(call, buffer, version, &turn, replica, &queue));
     ++running;
   };
   const auto admit = [&](int64_t received) { return call.ReserveSearchMemory(received); };
@@ -289,7 +289,7 @@ absl::StatusOr<std::vector<Shards::Messages>> Shards::AskBytes(
       continue;
     }
     Attempt& attempt = *static_cast<Attempt*>(tag);
-    if (!attempt.Proceed(succeeded, buffer, admit)) continue;
+    if (!attempt.Proceed(succeeded, admit)) continue;
     --running;
     Turn& turn = *attempt.turn;
     if (turn.ended || !failure.ok()) continue;  // it was cancelled
