@@ -34,7 +34,7 @@ class HealthService {
  public:
   // Registers the handler. The catalog and the shards (null: this is no front) must outlive the
   // service, and the service all calls.
-  HealthService(const Catalog* catalog, Shards* shards, Dispatcher* dispatcher)
+  HealthService(const Catalog* catalog, const Shards* shards, Dispatcher* dispatcher)
       : catalog_(catalog), shards_(shards) {
     using grpc::health::v1::HealthCheckRequest;
     using grpc::health::v1::HealthCheckResponse;
@@ -73,12 +73,13 @@ class HealthService {
     }
     PM_RETURN_IF_ERROR(call.RecordAndCheckCollection(collection));
     PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(collection));
-    if (shards_ != nullptr) return !draining_ && shards_->Serve(service);
+    // Without a shard the others need not be asked: gRPC's threads, on which this runs, are few.
+    if (shards_ != nullptr) return ready() && shards_->Serve(service);
     return !draining_ && (view.retriever != nullptr || !view.published->parameters.HasAnchors());
   }
 
   const Catalog* const catalog_;
-  Shards* const shards_;
+  const Shards* const shards_;
   std::atomic<bool> draining_ = false;
   std::atomic<bool> has_loaded_ = false;
 };

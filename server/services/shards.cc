@@ -1,5 +1,6 @@
 #include "server/services/shards.h"
 
+#include <grpc/support/time.h>
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/completion_queue.h>
@@ -195,6 +196,7 @@ Shards::Shards(const std::vector<std::vector<std::string>>& addresses,
                                 addresses[i]));
   }
   Connect(credentials);
+  probes_.Add([this](const auto& /*stopped*/) { Probe(); });
 }
 
 Shards::~Shards() = default;
@@ -243,14 +245,9 @@ bool Shards::Serve(const std::string& service) const {
   return serving.size() == shards_.size();
 }
 
-bool Shards::Serve() {
-  constexpr absl::Duration kInterval = absl::Seconds(1);
-  const std::unique_lock<std::mutex> lock(probe_mutex_, std::try_to_lock);
-  if (lock.owns_lock() && !(since_probe_.has_value() && since_probe_->Elapsed() < kInterval)) {
-    serve_ = Serve("");
-    since_probe_.emplace();
-  }
-  return serve_;
+void Shards::Probe() {
+  serve_ = Serve("");
+  probes_.Add([this](const auto& /*stopped*/) { Probe(); }, absl::Seconds(1));
 }
 
 absl::StatusOr<std::vector<Shards::Messages>> Shards::AskBytes(
@@ -282,8 +279,10 @@ absl::StatusOr<std::vector<Shards::Messages>> Shards::AskBytes(
     }
     void* tag = nullptr;
     bool succeeded = false;
-    if (queue.AsyncNext(&tag, &succeeded, absl::ToChronoTime(absl::Now() + left)) ==
-        grpc::CompletionQueue::TIMEOUT) {
+    const gpr_timespec until =
+        gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                     gpr_time_from_micros(absl::ToInt64Microseconds(left), GPR_TIMESPAN));
+    if (queue.AsyncNext(&tag, &succeeded, until) == grpc::CompletionQueue::TIMEOUT) {
       late->shard.MoveToEnd(late->attempts.back()->replica);
       ask_next(*late);
       continue;

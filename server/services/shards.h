@@ -10,16 +10,14 @@
 #include <cstdint>
 #include <iterator>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/base/background_queue.h"
 #include "common/base/status_macros.h"
-#include "common/base/stopwatch.h"
 #include "server/services/call.h"
 
 namespace privatemail::server {
@@ -44,9 +42,9 @@ class Shards {
   // Whether a replica of each shard says within seconds that this service of grpc.health.v1 is
   // SERVING.
   bool Serve(const std::string& service) const;
-  // The same of the server as a whole. Asks at most once a second, however often it is called,
-  // since strangers may call it.
-  bool Serve();
+  // The same of the server as a whole, as the shards said a second ago; at first false. Never
+  // waits, since strangers may call it.
+  bool Serve() const { return serve_; }
 
   int64_t size() const { return std::ssize(shards_); }
 
@@ -93,10 +91,12 @@ class Shards {
 
   static absl::Status Parse(const grpc::ByteBuffer& bytes, google::protobuf::Message* message);
 
+  // Asks whether the shards serve, now and from then on every second.
+  void Probe();
+
   std::vector<std::unique_ptr<Shard>> shards_;
-  std::mutex probe_mutex_;  // guards the following, and is held while shards are asked
-  std::optional<Stopwatch> since_probe_;
-  std::atomic<bool> serve_ = false;  // the result of the last probe
+  std::atomic<bool> serve_ = false;                             // the result of the last probe
+  BackgroundQueue probes_{BackgroundQueue::Priority::kNormal};  // last: it uses the others
 };
 
 }  // namespace privatemail::server
