@@ -387,8 +387,8 @@ std::vector<MalformedRows> RejectedRows(const IngestOutcome& outcome) {
     auto group = std::find_if(groups.begin(), groups.end(),
                               [&](const auto& one) { return one.reason == item.reason(); });
     if (group == groups.end()) {
-      group =
-          groups.insert(groups.end(), {.reason = item.reason(), .rows = {}, .first_id = item.id()});
+      group = groups.insert(
+          groups.end(), {.field = {}, .reason = item.reason(), .rows = {}, .first_id = item.id()});
     }
     group->rows.push_back(static_cast<int64_t>(item.position()));
   }
