@@ -91,7 +91,7 @@ TEST_F(Cells, QueryAndResendFindTheTarget) {
   EXPECT_EQ(again["matches"], answer["matches"]);
   EXPECT_EQ(again["cells"], answer["cells"]);
   EXPECT_EQ(Budget()["left"]["epsilon"], 960);
-  EXPECT_THAT(answer["warnings"], SizeIs(0));
+  EXPECT_THAT(answer["warnings"], ::testing::ElementsAre(HasSubstr("spends epsilon 40")));
   EXPECT_THAT(Answer(Query("17", {"--epsilon", "1", "--items", "201"}))["warnings"], SizeIs(1));
 }
 

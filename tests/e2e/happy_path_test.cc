@@ -62,7 +62,8 @@ TEST_F(NewService, CreateIngestBuildQueryAndDelete) {
   json info = Info();
   EXPECT_EQ(info["embedded"], kItems);
   EXPECT_EQ(info["alignment"]["expected_recall"], 1);
-  for (const char* beside : {"changes", "alignment", "labels"}) info.erase(beside);  // not in a list
+  for (const char* beside : {"changes", "alignment", "labels"})
+    info.erase(beside);  // not in a list
   EXPECT_EQ(Answer({"collection", "list"}), json::array({info}));
   const auto shown = [&](const Command& command) { return Run(command).out; };
   for (const std::string& brief :
@@ -115,7 +116,7 @@ TEST_F(FilledService, LabelDashReadsStandardInput) {
     EXPECT_EQ(outcome.lines()[i]["label_guessed"], false);
   }
   // Empty standard input does not mean that the label is guessed.
-  ExpectRefused(query, "INVALID_ARGUMENT", {"--label must be the number or name of a class"});
+  ExpectRefused(query, "INVALID_ARGUMENT", {"--label must be the number or name of a label"});
 }
 
 TEST_F(FilledService, MissingLabelIsGuessedFromTheAnchors) {
@@ -137,7 +138,7 @@ TEST_F(FilledService, MissingLabelIsGuessedFromTheAnchors) {
   classes({"--epsilon", ".01", "--labels", Labels("queries")});
   const Command query = Query({"--row", "0", "--epsilon", "15", "--delta", "1e-5", "-k", "1"});
   ExpectRefused(Join(query, {"--classes", "0"}), "INVALID_ARGUMENT",
-                {"--classes must be auto or a number of classes, but is \"0\""});
+                {"--classes must be auto or a number of labels, but is \"0\""});
 }
 
 }  // namespace

@@ -129,7 +129,6 @@ TEST_F(PrivacyCommands, BudgetOfPublishedMechanismIsNotProven) {
   Answer(
       {"budget", "set", "things", "--epsilon", "50", "--delta", ".1", "--accounting", "gaussian"});
   EXPECT_EQ(Budget()["all_proven"], false);
-  EXPECT_EQ(Budget()["cheaper"], "gaussian");
   EXPECT_EQ(Answer({"budget", "set", "things", "--epsilon", "60", "--delta", ".1"})["accounting"],
             "gaussian");
 }
@@ -147,6 +146,20 @@ TEST_F(PrivacyCommands, GrantBelowSpentWarns) {
   EXPECT_EQ(Answer({"budget", "set", "things", "--epsilon", "4"})["granted"]["delta"], .1);
   EXPECT_THAT(Run({"budget", "set", "things", "--epsilon", "4", "--delta", "1e-6"}).err,
               HasSubstr("nothing is left of this budget: delta 1e-05 is spent already"));
+}
+
+TEST_F(PrivacyCommands, GaussianGrantSpendsLessThanSum) {
+  Answer({"budget", "set", "things", "--epsilon", "1.5", "--delta", "1e-5", "--accounting",
+          "gaussian"});
+  for (int i = 0; i < 3; ++i) {
+    Answer(Query({"--row", "0", "--label", "0", "--epsilon", ".3", "--delta", "1e-5", "-k", "3"}));
+  }
+  const json budget = Budget();
+  EXPECT_EQ(budget["accounting"], "gaussian");
+  EXPECT_EQ(budget["cheaper"], "gaussian");
+  EXPECT_NEAR(budget["spent_basic"]["epsilon"], .9, 1e-9);
+  EXPECT_LT(budget["spent"]["epsilon"], .9);
+  EXPECT_EQ(budget["spent"], budget["spent_gaussian"]);
 }
 
 TEST_F(PrivacyCommands, LedgerIsShownWithoutServer) {
@@ -216,7 +229,8 @@ TEST_F(PrivacyCommands, ExplainListsRowsWithoutTheSlot) {
   EXPECT_EQ(rows[kClasses]["row"], "anchor 0");
   const std::string said =
       absl::StrCat("A matrix of ", rows.size(), " rows. This was prepared for the server");
-  EXPECT_THAT(Run({"explain"}).out, AllOf(StartsWith(said), HasSubstr("-v shows the rows.")));
+  EXPECT_THAT(Run({"explain"}).out,
+              AllOf(StartsWith(said), HasSubstr("-v shows the rows, and digests.")));
   EXPECT_THAT(Run({"explain", "-v"}).out, AllOf(StartsWith(said), Not(HasSubstr("-v shows"))));
   const json explained_3 = explained("3");
   for (size_t i = 0; i < rows.size(); ++i) {

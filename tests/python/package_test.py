@@ -130,7 +130,7 @@ class Search(unittest.TestCase):
             urllib.request.urlopen(page.address).close()
         with self.assertRaises(urllib.error.URLError):
             urllib.request.urlopen(page.address)
-        with self.assertRaisesRegex(pm.Unavailable, "--pictures|no such|nowhere"):
+        with self.assertRaisesRegex(pm.InvalidArgument, "pictures must be a folder, but /nowhere"):
             pm.page(things, pictures="/nowhere")
 
     def test_coroutines_run_at_the_same_time(self):
@@ -200,7 +200,7 @@ class Errors(unittest.TestCase):
             self.refused(pm.InvalidArgument, text, lambda query=query: things.search(query, **COST), "queries")
         self.refused(pm.InvalidArgument, "zero", lambda: things.search(0 * row, **COST))
         self.refused(pm.InvalidArgument, "number or name", lambda: things.search(row, label="pear", **COST), "label")
-        self.refused(pm.InvalidArgument, "10 classes", lambda: things.search(row, label=99, **COST), "label")
+        self.refused(pm.InvalidArgument, "10 labels", lambda: things.search(row, label=99, **COST), "label")
         self.refused(pm.InvalidArgument, "shape", lambda: things.search(row, label=[1, 2], **COST), "label")
         self.refused(pm.InvalidArgument, "epsilon", lambda: things.search(row, epsilon=np.nan, delta=1e-6))
         self.refused(pm.InvalidArgument, "delta", lambda: things.search(row, epsilon=.1))
