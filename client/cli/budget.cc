@@ -157,7 +157,7 @@ absl::StatusOr<Result> SetOperator(const Context& context, const BudgetOptions& 
   return result;
 }
 
-// The whole ledger, which needs no server: it knows collections by their UUIDs alone.
+// Every collection of the ledger, which knows them by their UUIDs alone and needs no server.
 absl::StatusOr<Result> ShowAll(const Context& context) {
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context.state_folder));
   PM_ASSIGN_OR_RETURN(const std::vector<std::string> uuids, ledger->Collections());

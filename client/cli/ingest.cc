@@ -54,7 +54,7 @@ struct Rows {
   std::vector<int32_t> labels = {};           // kNoLabel for a row without a label
   std::vector<std::string> class_names = {};  // that the collection has with them; empty: as before
   std::vector<std::string> ids = {};
-  bool ids_are_row_numbers = false;        // up to a prefix
+  bool ids_are_given = true;               // by --ids or an index of FAISS
   std::vector<std::string> payloads = {};  // empty: none
 
   ItemColumns Columns() const {
@@ -192,7 +192,7 @@ absl::StatusOr<Rows> ReadRows(const IngestOptions& options, const PublicParamete
     PM_RETURN_IF_ERROR(CheckLines("--payloads", rows.payloads, rows.count));
   }
   if (options.ids_file.empty()) {
-    rows.ids_are_row_numbers = rows.ids.empty();
+    rows.ids_are_given = !options.faiss_file.empty() && !rows.ids.empty();
     for (int64_t i = std::ssize(rows.ids); i < rows.count; ++i) {
       rows.ids.push_back(absl::StrCat(options.id_prefix, i));
     }
@@ -367,7 +367,7 @@ absl::StatusOr<IngestOutcome> IngestVectors(const AdminClient& admin, const Inge
   PM_RETURN_IF_ERROR(CheckTexts("id", rows.ids));
   PM_RETURN_IF_ERROR(CheckTexts("payload", rows.payloads));
   PM_RETURN_IF_ERROR(CheckDuplicates(rows.ids));
-  if (rows.ids_are_row_numbers && !options.replace && collection.items() > 0) {
+  if (!rows.ids_are_given && !options.replace && collection.items() > 0) {
     PM_RETURN_IF_ERROR(CheckNothingIsReplaced(admin, options.name, rows));
   }
   IngestOutcome outcome{.malformed = FindMalformed(rows.Columns(), parameters),
@@ -553,8 +553,8 @@ void AddIngestCommand(CLI::App& app, Context& context) {
   AddFeaturesFolderOption(ingest, &options->extractor);
   MarkRare(ingest, {"--id-prefix", "--features-folder"});
   ingest->footer(absl::StrCat(
-      "Row numbers as ids: a second file would replace the items of the first, so up to 1,000 "
-      "rows are compared with stored items before anything is sent.\n"
+      "Row numbers or the index of a table as ids: a second file would replace the items of the "
+      "first, so up to 1,000 rows are compared with stored items before anything is sent.\n"
       "One of the files may be - for standard input.\n"
       "Exit code 3: some rows were rejected, the others acknowledged.\n",
       ingest->get_footer()));

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
@@ -90,7 +91,8 @@ absl::Status Confirm(const std::string& charge) {
   std::cerr << "Go on (--yes answers this)? [y/N] ";
   std::string answer;
   std::getline(std::cin, answer);
-  if (answer == "y" || answer == "yes") return absl::OkStatus();
+  if (absl::EqualsIgnoreCase(answer, "y") || absl::EqualsIgnoreCase(answer, "yes"))
+    return absl::OkStatus();
   return absl::CancelledError("nothing was charged or sent");
 }
 

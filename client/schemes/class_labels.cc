@@ -127,15 +127,11 @@ absl::StatusOr<NamedLabels> LabelsOfItems(absl::string_view field, const LabelCo
     } else if (!name.empty()) {
       return WithNote(
           NotAClass(field, "names", row, absl::StrCat("\"", Printable(name), "\""), parameters),
-          column.numbers.empty() ? SuggestClass(name, parameters)
+          column.numbers.empty() ? Suggestion(name, parameters.class_names)
                                  : ": an array of integers (.npy) gives numbers of labels");
     }
   }
   return named;
-}
-
-std::string SuggestClass(absl::string_view text, const PublicParameters& parameters) {
-  return Suggestion(text, parameters.class_names);
 }
 
 absl::StatusOr<int32_t> LabelFrom(absl::string_view text, const PublicParameters& parameters) {

@@ -40,11 +40,6 @@ absl::StatusOr<NamedLabels> LabelsOfItems(absl::string_view field, const LabelCo
 // for every text.
 absl::StatusOr<int32_t> LabelFrom(absl::string_view text, const PublicParameters& parameters);
 
-// "; did you mean \"ramen\"?" for a text that is no class's; empty if no name is similar. Of a
-// target it is for the searcher alone, and takes a time that depends on the text: ask after the
-// last message.
-std::string SuggestClass(absl::string_view text, const PublicParameters& parameters);
-
 }  // namespace privatemail::client
 
 #endif  // PRIVATEMAIL_CLIENT_SCHEMES_CLASS_LABELS_H_

@@ -61,22 +61,18 @@ constexpr int32_t kLabelOfNothing = std::numeric_limits<int32_t>::max();
 // that no search is sent, and so learn something of the label. The warning comes after the last
 // message, which a terminal that takes no text would delay.
 absl::Status NumberLabels(const SearchRequest& given, const SearchResponse& response,
-                          const std::string** unknown, std::optional<SearchRequest>* numbered) {
+                          absl::Status* unknown, std::optional<SearchRequest>* numbered) {
   for (size_t i = 0; i < given.targets.size(); ++i) {
     if (!given.targets[i].label_text.has_value()) continue;
     if (!numbered->has_value()) *numbered = given;
     const auto label = LabelFrom(*given.targets[i].label_text, response.parameters);
     if (!label.ok()) {
-      const std::string& text = *given.targets[i].label_text;
       if (response.scheme != Scheme::kEncrypted) {
-        const bool is_one = given.targets.size() == 1;
-        return WithNote(
-            label.status(),
-            absl::StrCat(
-                is_one ? "" : absl::StrCat(", but that of ", given.targets[i].name, " is not"),
-                SuggestClass(text, response.parameters)));
+        if (given.targets.size() == 1) return label.status();
+        return WithNote(label.status(),
+                        absl::StrCat(", but that of ", given.targets[i].name, " is not"));
       }
-      if (*unknown == nullptr) *unknown = &text;
+      unknown->Update(label.status());
     }
     (*numbered)->targets[i].label = label.value_or(kLabelOfNothing);
   }
@@ -345,7 +341,7 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& given,
     if (warn) warn(warning);
   };
   std::optional<SearchRequest> numbered;  // a copy only if a label is a text
-  const std::string* unknown = nullptr;   // the first label that no class has
+  absl::Status unknown;                   // why the first label that no class has finds nothing
   PM_RETURN_IF_ERROR(NumberLabels(given, response, &unknown, &numbered));
   const SearchRequest& request = numbered.has_value() ? *numbered : given;
   std::unique_ptr<Ledger> ledger;
@@ -415,11 +411,9 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& given,
     // A failed release ends the batch, and so does what the next message would meet.
     if (EndsBatch(status) || (!status.ok() && !one.prepared.has_value())) break;
   }
-  if (unknown != nullptr) {
+  if (!unknown.ok()) {
     response.has_unknown_name = true;
-    tell(absl::StrCat(
-        "nothing is found: ", LabelFrom(*unknown, response.parameters).status().message(),
-        SuggestClass(*unknown, response.parameters)));
+    tell(absl::StrCat("nothing is found: ", unknown.message()));
   }
   const int64_t not_taken = ledger == nullptr ? 0 : ledger->EndBatch();
   const absl::Status read = ReadAnswers(search, departing, request.targets.size(), not_taken);
@@ -477,9 +471,7 @@ absl::StatusOr<SearchResponse> SearchClient::Resend(const SearchTarget& given,
   SearchTarget target = given;
   if (given.label_text.has_value()) {
     const auto label = LabelFrom(*given.label_text, response.parameters);
-    if (last.scheme == Scheme::kJoint && !label.ok()) {
-      return WithNote(label.status(), SuggestClass(*given.label_text, response.parameters));
-    }
+    if (last.scheme == Scheme::kJoint) PM_RETURN_IF_ERROR(label.status());
     target.label = label.value_or(kLabelOfNothing);  // other schemes refuse any
   }
   SearchResult& result = response.results.emplace_back();

@@ -225,7 +225,11 @@ absl::StatusOr<VectorFile> ParseCsvVectors(absl::string_view name, absl::string_
       return BadFile(name, "line ", number,
                      ": expected one index column, which has no name, got more");
     }
-    const FirstLine kind = KindOfFirstLine(cells);
+    FirstLine kind = KindOfFirstLine(cells);
+    // No row begins with an empty cell, but pandas' header with an index does, over any names.
+    if (kind == FirstLine::kRow && has_index && WithoutQuotes(first).empty()) {
+      kind = FirstLine::kNumbers;
+    }
     has_index = has_index && kind != FirstLine::kRow;
     if (kind == FirstLine::kRow) return false;
     first_may_be_row = !has_index && kind != FirstLine::kNames;

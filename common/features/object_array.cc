@@ -17,7 +17,8 @@ namespace privatemail {
 namespace {
 
 // A text may be repeated by references of two bytes. More than a label may have.
-constexpr size_t kMaxTextBytes = 1024;
+constexpr size_t kMaxTextBytes = 256;
+constexpr int64_t kMaxDescription = 64;  // values that describe the array
 
 // The globals of numpy's arrays: module and name, a line each.
 constexpr absl::string_view kGlobals[] = {
@@ -80,12 +81,13 @@ struct Value {
 
 class ObjectReader {
  public:
-  ObjectReader(absl::string_view name, absl::string_view pickle) : name_(name), left_(pickle) {}
+  ObjectReader(absl::string_view name, absl::string_view pickle, int64_t rows)
+      : name_(name), rows_(rows), left_(pickle) {}
 
-  absl::StatusOr<LabelColumn> Read(int64_t rows) {
+  absl::StatusOr<LabelColumn> Read() {
     while (part_ != kEnd) PM_RETURN_IF_ERROR(ReadOpcode());
-    if (rows < 1 || row_ != rows || !left_.empty()) {
-      return BadFile(name_, "expected the ", rows, " rows of the header, at least 1, got ", row_,
+    if (rows_ < 1 || row_ != rows_ || !left_.empty()) {
+      return BadFile(name_, "expected the ", rows_, " rows of the header, at least 1, got ", row_,
                      " and ", left_.size(), " bytes after them");
     }
     if (has_texts_.value_or(false)) {
@@ -179,7 +181,10 @@ class ObjectReader {
     return absl::OkStatus();
   }
 
+  // Ends soon after the header's rows, since an opcode of a byte may push a value: after those come
+  // at most module and name of a global.
   absl::Status Push(const Value& value) {
+    if (part_ == kList && row_ + std::ssize(stack_) >= rows_ + 2) return TooManyRows();
     last_ = value;
     stack_.push_back(value);
     return absl::OkStatus();
@@ -194,7 +199,8 @@ class ObjectReader {
   }
 
   absl::Status Remember(size_t place) {
-    if (place != memo_.size()) return Refused();
+    // numpy remembers each text once, and a few values that describe the array.
+    if (place != memo_.size() || std::ssize(memo_) > rows_ + kMaxDescription) return Refused();
     memo_.push_back(last_);
     return absl::OkStatus();
   }
@@ -206,6 +212,7 @@ class ObjectReader {
   absl::Status AddRow(const Value& value) {
     const auto& [is_label, text, number] = value;
     const bool is_text = text.has_value();
+    if (row_ == rows_) return TooManyRows();
     if (is_text && text->size() > kMaxTextBytes) {
       return BadFile(name_, "row ", row_, ": expected a label of at most ", kMaxTextBytes,
                      " bytes, got ", text->size());
@@ -223,9 +230,14 @@ class ObjectReader {
     return absl::OkStatus();
   }
 
+  absl::Status TooManyRows() const {
+    return BadFile(name_, "expected the ", rows_, " rows of the header, at least 1, got more");
+  }
+
   absl::Status Refused() const {
     constexpr char kRemedy[] =
-        "which could run code and is not read: save it with np.save(path, labels.astype(str))";
+        "which could run code and is not read: save text with np.save(path, labels.astype(str)), "
+        "integers with labels.astype(int)";
     if (part_ != kList) {
       return BadFile(name_, "expected an array of text, numbers and None as numpy writes it, got ",
                      "another Python object, ", kRemedy);
@@ -235,6 +247,7 @@ class ObjectReader {
   }
 
   const absl::string_view name_;
+  const int64_t rows_;  // of the header
   absl::string_view left_;
   Part part_ = kBeforeList;
   std::vector<Value> stack_ = {};  // of the list those that are no rows yet
@@ -249,7 +262,7 @@ class ObjectReader {
 
 absl::StatusOr<LabelColumn> ParseObjectLabels(absl::string_view name, absl::string_view pickle,
                                               int64_t rows) {
-  return ObjectReader(name, pickle).Read(rows);
+  return ObjectReader(name, pickle, rows).Read();
 }
 
 }  // namespace privatemail

@@ -49,7 +49,10 @@ def _unpacked(field: str, array: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any
             remedy = (": give that column alone" if isinstance(one, (list, np.ndarray))
                       else _DESCRIBE if isinstance(one, os.PathLike) else "")
             raise wrong(field, f"must be an array of numbers, but {where} a value of type {type(one).__name__}{row}{remedy}")
-    return stacked.astype(np.float64)
+    try:
+        return stacked.astype(np.float64)
+    except OverflowError:
+        raise wrong(field, "must fit into 64-bit floats, but does not") from None
 
 
 def rows(field: str, given: Any, columns: Optional[int] = None, copy: bool = False) -> NDArray[np.float32]:
@@ -285,7 +288,7 @@ def path(field: str, given: Any, row: Optional[int] = None) -> str:
 
 # The arguments that calls take as **settings, with their checks.
 SETTINGS: Dict[str, Callable[[str, Any], Any]] = {
-    "label_graph": text, "alpha": number, "embedding_dim": integer, "kernel_bandwidth": number,
+    "label_graph": text, "alpha": number, "embedding_dim": lambda field, given: integer(field, given, 32), "kernel_bandwidth": number,
     "steps": lambda field, given: integer(field, given, 32)}
 
 

@@ -300,7 +300,8 @@ TEST(Npy, ReadsLabelsThatAreObjects) {
 TEST(Npy, OtherObjectsAreRefusedAndNeverRun) {
   constexpr char kOther[] =
       "expected an array of text, numbers and None as numpy writes it, got another Python object, "
-      "which could run code and is not read: save it with np.save(path, labels.astype(str))";
+      "which could run code and is not read: save text with np.save(path, labels.astype(str)), "
+      "integers with labels.astype(int)";
   constexpr char kOtherValue[] = "row 1: expected text, a number or None, got another Python";
   ExpectRefusedLabels(
       {{"l.npy", NpyOf("'|O'", "(1,)", "cposix\nsystem\n(X\4\0\0\0true\205R."), kOther},
@@ -317,11 +318,12 @@ TEST(Npy, OtherObjectsAreRefusedAndNeverRun) {
         "row 1: expected text as in the rows before, got a number"},
        {"l.npy", NpyOfObjects(2, Bytes("(K\1X\1\0\0\0ae")),
         "row 1: expected a number as in the rows before, got text"},
-       {"l.npy", NpyOfObjects(1, Bytes("(X\1\4\0\0") + std::string(1025, 'a') + "e"),
-        "row 0: expected a label of at most 1024 bytes, got 1025"},
+       {"l.npy", NpyOfObjects(1, Bytes("(X\1\1\0\0") + std::string(257, 'a') + "e"),
+        "row 0: expected a label of at most 256 bytes, got 257"},
        {"l.npy", NpyOfObjects(1, Bytes("(G?\370\0\0\0\0\0\0e")), "row 0: the label is no whole"},
        {"l.npy", NpyOfObjects(1, Bytes("(\x8a\6\0\0\0\0\0\1e")), "row 0: the label is beyond"},
-       {"l.npy", NpyOfObjects(1, "(NNe"), "expected the 1 rows of the header, at least 1, got 2"},
+       {"l.npy", NpyOfObjects(1, "(NNe"),
+        "expected the 1 rows of the header, at least 1, got more"},
        {"l.npy", NpyOfObjects(0, ""), "expected the 0 rows of the header, at least 1"},
        {"l.npy", NpyOfObjects(1, "(Ne") + "x", "expected the 1 rows of the header"}});
 }
@@ -391,6 +393,7 @@ TEST(Csv, ReadsWhatPandasWrites) {
   FloatMatrix expected(2, 2);
   expected << 1, 2.5f, 3, 4;
   for (const char* text : {",0,1\n0,1.0,2.5\n1,3.0,4.0\n", ",x,y\na,1.0,2.5\nb,3.0,4.0\n",
+                           ",2020,2021\n0,1,2.5\n1,3,4\n", ",0.0,.5\n0,1,2.5\n1,3,4\n",
                            "0,1\n1.0,2.5\n3.0,4.0\n", "Unnamed: 0,x,y\n0,1,2.5\n1,3,4\n"}) {
     EXPECT_EQ(ParseVectors("a.csv", text).value(), expected) << text;
   }
