@@ -185,7 +185,7 @@ absl::StatusOr<Result> Show(const Context& context, const BudgetOptions& options
   if (absl::IsUnavailable(found.status()) || absl::IsDeadlineExceeded(found.status())) {
     return WithNote(found.status(),
                     "; only the server knows the uuid of a name: without NAME this command shows "
-                    "the whole ledger, by uuid");
+                    "all collections of the ledger, by uuid");
   }
   PM_ASSIGN_OR_RETURN(const v1::GetCollectionResponse collection, found);
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context.state_folder));

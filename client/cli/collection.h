@@ -22,7 +22,7 @@ inline const std::map<std::string, CellCode> kCellCodeNames = {
 std::string CodeName(v1::CellCode code);
 
 nlohmann::json ToJson(const v1::GetCollectionResponse& collection);
-// The JSON with the labels; as text what says something of the schemes that the collection offers.
+// All of it as JSON; as text only what concerns the schemes that the collection offers.
 Result DescribeCollection(const v1::GetCollectionResponse& collection);
 // Says which schemes need a build to find new items; empty if every offered scheme finds them
 // immediately.

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <iostream>
 #include <mutex>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -36,21 +37,25 @@ nlohmann::json BriefOf(const Result& result) {
   return brief;
 }
 
-// The warnings since the last result. text: another one; empty: takes all.
-std::vector<std::string> KeepWarning(const std::string& text) {
-  static std::mutex mutex;
-  static std::vector<std::string> warnings;
-  const std::lock_guard lock(mutex);
-  if (text.empty()) return std::exchange(warnings, {});
-  warnings.push_back(text);
-  return {};
+// The warnings since the last result, each once.
+struct Warnings {
+  std::mutex mutex;
+  std::set<std::string> texts;
+};
+
+Warnings& NewWarnings() {
+  static Warnings warnings;
+  return warnings;
 }
 
+// A result that is a list has no place for them.
 nlohmann::json WithWarnings(nlohmann::json json) {
-  for (std::string& text : KeepWarning("")) {
+  Warnings& warnings = NewWarnings();
+  const std::lock_guard lock(warnings.mutex);
+  for (const std::string& text : std::exchange(warnings.texts, {})) {
     if (!json.is_object()) continue;
     nlohmann::json& all = json["warnings"];
-    if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(std::move(text));
+    if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(text);
   }
   return json;
 }
@@ -95,7 +100,9 @@ void PrintError(const absl::Status& status, bool as_json) {
 
 void Warn(const std::string& text) {
   std::cerr << "warning: " << Printable(text) << "\n";
-  KeepWarning(text);
+  Warnings& warnings = NewWarnings();
+  const std::lock_guard lock(warnings.mutex);
+  warnings.texts.insert(text);
 }
 
 std::string Line(const nlohmann::json& json) {

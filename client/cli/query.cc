@@ -91,8 +91,9 @@ absl::Status Confirm(const std::string& charge) {
   std::cerr << "Go on (--yes answers this)? [y/N] ";
   std::string answer;
   std::getline(std::cin, answer);
-  if (absl::EqualsIgnoreCase(answer, "y") || absl::EqualsIgnoreCase(answer, "yes"))
+  if (absl::EqualsIgnoreCase(answer, "y") || absl::EqualsIgnoreCase(answer, "yes")) {
     return absl::OkStatus();
+  }
   return absl::CancelledError("nothing was charged or sent");
 }
 

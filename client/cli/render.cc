@@ -31,7 +31,7 @@ constexpr absl::string_view kFirst[] = {"name", "collection", "query",   "scheme
                                         "uuid", "label",      "epsilon", "delta",  "max_bytes"};
 
 std::string NameText(absl::string_view key) {
-  // JSON has kept the name by which classes, which joint counts, were first meant.
+  // Text says label, as users do; JSON keeps the names that its readers know.
   if (key == "class") return "label name";
   if (key == "class_names") return "label names";
   return absl::StrReplaceAll(Printable(key), {{"_", " "}});

@@ -38,7 +38,7 @@ figcaption{font-size:.72rem;overflow-wrap:anywhere}ul{padding-left:1.2rem;margin
 its features: it saw the rows plotted below, noise included, with the query among one dummy for every other label. What
 exactly is hidden stands beside each query.</p>
 <p>With a label the private row can look better than the non-private one: its owner knows the query's label, while a search
-without privacy has the picture alone. Within a label the private order is no better than chance.</p>
+without privacy has the picture alone. Among items of one label the private order is no better than chance.</p>
 )html";
 
 std::string Escape(const std::string& text) {

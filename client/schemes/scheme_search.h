@@ -47,7 +47,7 @@ struct PreparedSearch {
 struct Expectation {
   std::optional<Budget> cost = std::nullopt;  // of each target; absent: nothing is charged
   std::vector<std::string> warnings = {};
-  std::string quality = {};  // "; the expected recall without noise is 0.98"; empty: not known
+  std::optional<double> recall = std::nullopt;  // that is expected without noise; absent: not known
   int64_t targets_per_message = 1;
   int64_t message_bytes = 0;  // most bytes of a message that is charged for, but for 1,024
 };

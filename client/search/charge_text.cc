@@ -57,7 +57,7 @@ std::string OddsText(double epsilon) {
 
 std::string ChargeText(const SearchRequest& request, Scheme scheme,
                        const PublicParameters& parameters,
-                       const v1::GetCollectionResponse& published, absl::string_view quality) {
+                       const v1::GetCollectionResponse& published, std::optional<double> recall) {
   const double epsilon = request.epsilon.value_or(0);
   if (scheme == Scheme::kEncrypted || !(epsilon > kAskedEpsilon)) return "";
   std::string text =
@@ -69,7 +69,10 @@ std::string ChargeText(const SearchRequest& request, Scheme scheme,
                     FormatShare(CellCeiling(epsilon, 1 / cells)));
     text += CellsText(request, parameters, published);
   } else if (scheme == Scheme::kJoint) {
-    absl::StrAppend(&text, quality, BytesText(JointBytes(parameters, request.k)));
+    if (recall.has_value()) {
+      absl::StrAppend(&text, "; the expected recall without noise is ", FormatShare(*recall));
+    }
+    text += BytesText(JointBytes(parameters, request.k));
   }
   return text;
 }

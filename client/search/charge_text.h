@@ -3,9 +3,9 @@
 #define PRIVATEMAIL_CLIENT_SEARCH_CHARGE_TEXT_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
-#include "absl/strings/string_view.h"
 #include "common/embedding/public_parameters.h"
 #include "privatemail/search_request.h"
 #include "privatemail/v1/retrieval.pb.h"
@@ -18,10 +18,11 @@ std::string OddsText(double epsilon);
 // Says what a charge of more than kAskedEpsilon for each target allows, and what it buys; empty if
 // the charge is less. Targets are not read. scheme: the one that the request is searched by.
 // published: the collection with its quality, which tells the expected recall of cells.
-// quality: of Expectation.
+// recall: of Expectation.
 std::string ChargeText(const SearchRequest& request, Scheme scheme,
                        const PublicParameters& parameters,
-                       const v1::GetCollectionResponse& published, absl::string_view quality = "");
+                       const v1::GetCollectionResponse& published,
+                       std::optional<double> recall = std::nullopt);
 inline constexpr double kAskedEpsilon = 4;
 
 // The bytes of a joint query's message and of its answer without payloads.

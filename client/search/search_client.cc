@@ -381,7 +381,7 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& given,
   for (const std::string& warning : expected.warnings) tell(warning);
   if (asks) {
     response.warnings.push_back(
-        ChargeText(request, response.scheme, response.parameters, published, expected.quality));
+        ChargeText(request, response.scheme, response.parameters, published, expected.recall));
     PM_RETURN_IF_ERROR(confirm(response.warnings.back()));
   }
 

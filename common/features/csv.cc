@@ -61,8 +61,9 @@ absl::string_view WithoutQuotes(absl::string_view cell) {
 size_t EndOfFirstCell(absl::string_view line) {
   bool quoted = false;
   size_t at = 0;
-  for (; at < line.size() && (quoted || line[at] != ','); ++at)
+  for (; at < line.size() && (quoted || line[at] != ','); ++at) {
     quoted = quoted != (line[at] == '"');
+  }
   return at;
 }
 
@@ -234,8 +235,9 @@ absl::StatusOr<VectorFile> ParseCsvVectors(absl::string_view name, absl::string_
     if (kind == FirstLine::kRow) return false;
     first_may_be_row = !has_index && kind != FirstLine::kNames;
     if (first_may_be_row && kind == FirstLine::kNumbers) return false;
-    if (first_may_be_row)
+    if (first_may_be_row) {
       first_line = AppendCells(name, number, {}, 1, line, values.get()).status();
+    }
     values->clear();
     names = SplitCells(line);
     return true;

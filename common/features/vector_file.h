@@ -7,8 +7,8 @@
 //
 // - .npy: numpy's format, versions 1 to 3, any order of bytes, C or Fortran order. Vectors: 2-D
 //   floats of 16 to 64 bits or integers. Labels: 1-D or n x 1 integers, whole floats or text, also
-//   as Python objects. Those are a pickle; what it could run is refused and never run. Two bytes of
-//   it may repeat a text of 256 bytes, which then takes as much memory as that of each row.
+//   as Python objects. Those are a pickle; what it could run is refused and never run. Labels
+//   may take 128 times its size in memory, since two bytes can repeat a text of 256.
 // - .npz: an archive of .npy files, plain or deflated. Vectors: its only array of 2 dimensions.
 //   Labels: its only one of 1 dimension.
 // - .fvecs: each row is the number of columns as int32, then that many float32; little-endian.

@@ -129,8 +129,8 @@ def label_column(field: str, given: Any, count: int) -> Tuple[Optional[NDArray[n
         kinds: Set[Any] = {str if isinstance(one, str) else type(one) for one in array[~missing]}
         if kinds == {str}:
             return None, _names(field, array, missing)
-        texts_ = np.fromiter((isinstance(one, str) for one in array), bool, count)
         if str in kinds:
+            texts_ = np.fromiter((isinstance(one, str) for one in array), bool, count)
             first = texts_[~missing][0]
             _refuse_first(field, "be all integers or all strings", ~missing & (texts_ != first), "is of the other kind")
         others = np.fromiter((isinstance(one, (bool, np.bool_)) or not isinstance(one, (int, float, np.integer, np.floating))

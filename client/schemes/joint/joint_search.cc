@@ -12,7 +12,6 @@
 #include "client/schemes/query_limits.h"
 #include "client/schemes/request_checks.h"
 #include "common/base/field_error.h"
-#include "common/base/printable.h"
 #include "common/base/status_macros.h"
 #include "common/base/validate.h"
 #include "common/embedding/alignment.h"
@@ -268,9 +267,7 @@ absl::Status JointSearch::ExpectAlignment() {
 
 void JointSearch::AddExpectations(const absl::Status& misalignment) {
   if (alignment_.has_value()) {
-    expectation_.quality =
-        absl::StrCat("; the expected recall without noise is ",
-                     FormatShare(alignment_->recall * class_recall_.value_or(1)));
+    expectation_.recall = alignment_->recall * class_recall_.value_or(1);
   }
   const v1::GetCollectionResponse& published = collection_->published;
   std::vector<std::string>& warnings = expectation_.warnings;

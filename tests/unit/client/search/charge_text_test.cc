@@ -32,9 +32,11 @@ TEST(ChargeText, LargeChargesSayWhatTheyAllow) {
   request.epsilon = 5;
   EXPECT_EQ(ChargeText(request, Scheme::kEncrypted, parameters, published), "");
   // 45 rows of 2 floats, 5 times 8 matches of 44 bytes
-  EXPECT_EQ(ChargeText(request, Scheme::kJoint, parameters, published, "; finds all"),
-            "each query spends epsilon 5, which allows the server to become e^5 = 148 times as "
-            "sure of a guess; finds all; a query takes about 2.12 kB");
+  EXPECT_EQ(
+      ChargeText(request, Scheme::kJoint, parameters, published, .9996),
+      "each query spends epsilon 5, which allows the server to become e^5 = 148 times as "
+      "sure of a guess; the expected recall without noise is 0.9996; a query takes about 2.12 "
+      "kB");
 }
 
 TEST(ChargeText, LargeChargesForCellsSayWhatTheyBuy) {
