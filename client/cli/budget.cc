@@ -88,6 +88,13 @@ nlohmann::json OperatorToJson(const OperatorEntry& entry) {
   return json;
 }
 
+void AddOperators(const std::vector<OperatorEntry>& operators, Result* result) {
+  nlohmann::json& rows = result->json["operators"] = nlohmann::json::array();
+  for (const OperatorEntry& one : operators) rows.push_back(OperatorToJson(one));
+  result->columns["operators"] = {"operator", "granted", "spent", "left", "accounting", "releases"};
+  result->brief.push_back("operators");
+}
+
 }  // namespace
 
 absl::StatusOr<Result> BudgetReport(const v1::GetCollectionResponse& collection,
@@ -96,16 +103,10 @@ absl::StatusOr<Result> BudgetReport(const v1::GetCollectionResponse& collection,
   PM_ASSIGN_OR_RETURN(const LedgerEntry entry, ledger.Show(uuid));
   PM_ASSIGN_OR_RETURN(const std::vector<OperatorEntry> operators,
                       ledger.ShowOperators(uuid, server));
-  Result result{.json = EntryToJson(entry),
-                .columns = {{"operators",
-                             {"operator", "granted", "spent", "left", "accounting", "releases"}}},
-                .brief = {"granted", "spent", "left", "releases", "operators"}};
+  Result result{.json = EntryToJson(entry), .brief = {"granted", "spent", "left", "releases"}};
   result.json["collection"] = collection.name();
   result.json["uuid"] = uuid;
-  result.json["operators"] = nlohmann::json::array();
-  for (const OperatorEntry& one : operators) {
-    result.json["operators"].push_back(OperatorToJson(one));
-  }
+  AddOperators(operators, &result);
   if (!entry.granted.has_value()) {
     const bool is_encrypted = OfferedSchemes(collection.parameters()) ==
                               std::vector<std::string>{NameOf(Scheme::kEncrypted)};
@@ -157,7 +158,8 @@ absl::StatusOr<Result> SetOperator(const Context& context, const BudgetOptions& 
   return result;
 }
 
-// Every collection of the ledger, which knows them by their UUIDs alone and needs no server.
+// Every collection and operator of the ledger, which knows collections by their UUIDs alone and
+// needs no server.
 absl::StatusOr<Result> ShowAll(const Context& context) {
   PM_ASSIGN_OR_RETURN(const auto ledger, OpenLedger(context.state_folder));
   PM_ASSIGN_OR_RETURN(const std::vector<std::string> uuids, ledger->Collections());
@@ -170,13 +172,16 @@ absl::StatusOr<Result> ShowAll(const Context& context) {
     row["server"] = changes.back().server;
     row["latest"] = changes.back().made_at;
   }
-  return Result{
+  PM_ASSIGN_OR_RETURN(const std::vector<OperatorEntry> operators, ledger->ShowOperators("", ""));
+  const bool is_empty = rows.empty() && operators.empty();
+  Result result{
       .json = {{"collections", rows}},
-      .text =
-          rows.empty() ? absl::StrCat("the ledger of ", context.state_folder, " is empty\n") : "",
+      .text = is_empty ? absl::StrCat("the ledger of ", context.state_folder, " is empty\n") : "",
       .hint = rows.empty() ? "" : "`privatemail collection info NAME -v` shows the uuid of a name",
       .columns = {{"collections", {"uuid", "left", "spent", "releases", "latest"}}},
       .brief = {"collections"}};
+  AddOperators(operators, &result);
+  return result;
 }
 
 absl::StatusOr<Result> Show(const Context& context, const BudgetOptions& options) {

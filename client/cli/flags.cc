@@ -67,12 +67,17 @@ std::string FlagOf(absl::string_view parameter) {
 }
 
 // The user's remedy for a field that is no flag of the command.
-std::string RemedyOf(const absl::Status& status, absl::string_view field, const CLI::App& command) {
+std::string RemedyOf(const absl::Status& status, const FieldProblem& problem,
+                     const CLI::App& command) {
+  const std::string& field = problem.field;
   const CLI::Option* const given = command.get_option_no_throw("NAME");
   const std::string name =
       given == nullptr || given->count() == 0 ? "NAME" : given->results().front();
   if (field == "budget") {
-    return absl::StrCat("; `privatemail budget set ", name, " --epsilon E --delta D` sets it");
+    const std::vector<std::string> parts = absl::StrSplit(problem.expected, " of operator ");
+    return absl::StrCat("; `privatemail budget set ",
+                        parts.size() == 2 ? absl::StrCat("--operator ", parts[1]) : name,
+                        " --epsilon E --delta D` sets it");
   }
   if (field == "embedding" && absl::IsFailedPrecondition(status)) {
     return absl::StrCat("; `privatemail build ", name, "` builds it");
@@ -109,7 +114,7 @@ absl::Status WithFlagName(const absl::Status& status, const CLI::App& command) {
   }
   const std::string name =
       is_flag ? absl::StrCat(flag, problem->field.substr(head.size())) : problem->field;
-  return WithFieldName(WithNote(status, RemedyOf(status, problem->field, command)), name);
+  return WithFieldName(WithNote(status, RemedyOf(status, *problem, command)), name);
 }
 
 void AddEmbeddingOptions(CLI::App* command, EmbeddingSettings* settings) {

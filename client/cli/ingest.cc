@@ -198,6 +198,9 @@ absl::StatusOr<Rows> ReadRows(const IngestOptions& options, const PublicParamete
     }
   } else {
     PM_ASSIGN_OR_RETURN(rows.ids, ReadLines("--ids", options.ids_file));
+    if (std::ssize(rows.ids) == rows.count + 1 && absl::EqualsIgnoreCase(rows.ids.front(), "id")) {
+      rows.ids.erase(rows.ids.begin());  // the header of a column
+    }
     PM_RETURN_IF_ERROR(CheckLines("--ids", rows.ids, rows.count));
   }
   return rows;
@@ -461,8 +464,10 @@ absl::StatusOr<Result> Ingest(const Context& context, const IngestOptions& optio
   const Columns columns = {{"reasons", {"what"}}};
   std::string rest;
   if (rejected > 0) {
-    absl::StrAppend(&rest, rejected, options.images.empty() ? " rows" : " pictures",
-                    options.dry_run ? " would be" : " were", " rejected:\n", ReasonsText(reasons));
+    const char* const plural = rejected == 1 ? "" : "s";
+    const char* const were = options.dry_run ? " would be" : rejected == 1 ? " was" : " were";
+    absl::StrAppend(&rest, rejected, options.images.empty() ? " row" : " picture", plural, were,
+                    " rejected:\n", ReasonsText(reasons));
   }
   if (!outcome->new_classes.empty()) {
     rest += Render({{"new_labels", outcome->new_classes}}, {}, /*rounded=*/true);

@@ -16,13 +16,10 @@
 #include "absl/strings/str_cat.h"
 #include "client/python/calls.h"
 #include "client/python/session.h"
-#include "client/search/charge_text.h"
 #include "client/search/result_json.h"
 #include "client/search/scheme_table.h"
 #include "common/base/field_error.h"
-#include "common/embedding/offered_schemes.h"
 #include "common/embedding/setting_names.h"
-#include "common/wire/proto_conversions.h"
 #include "privatemail/search.h"
 
 // Private searches. Targets are copied before they are checked: another thread could change the
@@ -124,31 +121,35 @@ py::list ToList(SearchResponse response, const std::string& collection) {
   return answers;
 }
 
-// Says what a charge for these arguments allows the server; empty if it is small.
-std::string DescribeCharge(const Session& session, const std::string& collection,
-                           const py::dict& given) {
-  const SearchRequest request =
-      ToRequest(collection, Rows(std::vector<py::ssize_t>{0, 0}), std::nullopt, given);
-  return Interruptible([&] {
-    if (!(request.epsilon > kAskedEpsilon)) return std::string();
-    const v1::GetCollectionResponse published =
-        Check(session.admin().GetCollection(collection, {.quality = true}));
-    const PublicParameters parameters = Check(FromProto(published.parameters()));
-    return ChargeText(request, request.scheme.value_or(DefaultScheme(OfferedSchemes(parameters))),
-                      parameters, published);
-  });
-}
-
-// The answers, the first failure of the others or None, and the warnings.
+// The answers, the first failure of the others or None, and the warnings but that of the charge.
+// tell_charge: null, or told before a large charge; what it raises is raised in place of one.
 py::tuple Search(const Session& session, const std::string& collection, const Rows& queries,
                  const std::optional<std::vector<GivenLabel>>& labels, const py::dict& given,
-                 const std::function<void(int64_t)>& progress) {
+                 const std::function<void(int64_t)>& progress,
+                 const std::function<void(std::string)>& tell_charge) {
   const SearchRequest request = ToRequest(collection, queries, labels, given);
-  SearchResponse response =
-      Interruptible([&] { return Check(session.client().Search(request, nullptr, progress)); });
+  std::string charge;
+  std::optional<py::error_already_set> raised;
+  const auto confirm = [&](const std::string& text) -> absl::Status {
+    charge = text;
+    try {
+      tell_charge(text);
+    } catch (const py::error_already_set& error) {
+      raised.emplace(error);
+      return absl::CancelledError(text);
+    }
+    return absl::OkStatus();
+  };
+  absl::StatusOr<SearchResponse> searched = Interruptible([&] {
+    return session.client().Search(request, nullptr, progress,
+                                   tell_charge ? ConfirmFunction(confirm) : nullptr);
+  });
+  if (raised.has_value()) throw py::error_already_set(*raised);
+  SearchResponse response = Check(std::move(searched));
   const py::object failure =
       response.status.ok() ? py::object(py::none()) : py::object(ErrorTuple(response.status));
-  const std::vector<std::string> warnings = response.warnings;
+  std::erase(response.warnings, charge);
+  const std::vector<std::string> warnings = std::move(response.warnings);
   return py::make_tuple(ToList(std::move(response), collection), failure, warnings);
 }
 
@@ -183,10 +184,7 @@ py::dict GuaranteeToDict(const Guarantee& guarantee) {
 }
 
 void AddQueries(py::class_<Session, std::shared_ptr<Session>>& session) {
-  session.def("describe_charge", &DescribeCharge)
-      .def("search", &Search)
-      .def("resend", &Resend)
-      .def("explain", &Explain);
+  session.def("search", &Search).def("resend", &Resend).def("explain", &Explain);
 }
 
 }  // namespace privatemail::client::python

@@ -276,6 +276,7 @@ PYBIND11_MODULE(_native, module) {
     return DefaultAlpha(Named("label_graph", kLabelGraphNames, label_graph), labels);
   });
   module.def("mechanisms", &Mechanisms);
+  module.def("read_vectors", [](const std::string& path) { return Check(ReadVectors(path)); });
   module.def("read_labels", [](const std::string& path, int64_t rows) {
     LabelColumn labels = Check(ReadLabels(path, rows));
     return py::make_tuple(std::move(labels.numbers), std::move(labels.names));

@@ -95,11 +95,13 @@ bool IsName(absl::string_view cell) {
 // The content of a first line: a row, or a header. pandas calls columns without names 0,1,2,...
 enum class FirstLine { kRow, kNames, kNumbers, kNamesAndNumbers };
 
-FirstLine KindOfFirstLine(const std::vector<absl::string_view>& cells) {
+// rows_are_quoted: quotes tell no name from a number.
+FirstLine KindOfFirstLine(const std::vector<absl::string_view>& cells, bool rows_are_quoted) {
   int64_t names = 0, numbers = 0;
   for (const absl::string_view cell : cells) {
     int64_t number;
-    if (IsName(absl::StripAsciiWhitespace(cell))) {  // nan and inf are numbers
+    // nan and inf are numbers.
+    if (IsName(rows_are_quoted ? WithoutQuotes(cell) : absl::StripAsciiWhitespace(cell))) {
       ++names;
     } else if (!absl::SimpleAtoi(WithoutQuotes(cell), &number) || number != numbers++) {
       return FirstLine::kRow;
@@ -144,7 +146,7 @@ absl::StatusOr<int64_t> AppendCells(absl::string_view name, int64_t line_number,
   int64_t column = first;
   const bool is_first_row = values->empty();
   for (const absl::string_view text : absl::StrSplit(line, ',')) {
-    const absl::string_view cell = absl::StripAsciiWhitespace(text);
+    const absl::string_view cell = WithoutQuotes(text);
     if (!absl::SimpleAtof(cell, &values->emplace_back())) {
       const bool has_separator = cell.find_first_of("; \t") != absl::string_view::npos;
       const bool is_named = column <= std::ssize(names);
@@ -226,13 +228,19 @@ absl::StatusOr<VectorFile> ParseCsvVectors(absl::string_view name, absl::string_
       return BadFile(name, "line ", number,
                      ": expected one index column, which has no name, got more");
     }
-    FirstLine kind = KindOfFirstLine(cells);
+    FirstLine kind = KindOfFirstLine(cells, absl::StrContains(bytes, "\n\""));
     // No row begins with an empty cell, but pandas' header with an index does, over any names.
     if (kind == FirstLine::kRow && has_index && WithoutQuotes(first).empty()) {
       kind = FirstLine::kNumbers;
     }
     has_index = has_index && kind != FirstLine::kRow;
     if (kind == FirstLine::kRow) return false;
+    const auto id = std::find_if(cells.begin() + (has_index ? 0 : 1), cells.end(), IsIdName);
+    if (id != cells.end()) {
+      return BadFile(name, "line ", number, ": expected column ", WithoutQuotes(*id),
+                     " as the first, since it holds ids, got it as column ",
+                     (id - cells.begin()) + (has_index ? 2 : 1));
+    }
     first_may_be_row = !has_index && kind != FirstLine::kNames;
     if (first_may_be_row && kind == FirstLine::kNumbers) return false;
     if (first_may_be_row) {

@@ -13,7 +13,8 @@
 //   Labels: its only one of 1 dimension.
 // - .fvecs: each row is the number of columns as int32, then that many float32; little-endian.
 // - .ivecs: as .fvecs with int32 values. Labels: one column. Vectors: values become floats.
-// - .csv: lines of numbers separated by commas; blanks around numbers and empty lines are ignored.
+// - .csv: lines of numbers separated by commas; quotes and blanks around numbers and empty lines are
+//   ignored.
 // - .txt: labels only, one a line.
 // A byte-order mark is skipped. A first line of names (each begins with a letter, '_' or '"'), or,
 // over rows with decimals or text, of the numbers 0, 1, ... and perhaps names, is skipped in

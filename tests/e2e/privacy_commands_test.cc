@@ -165,11 +165,15 @@ TEST_F(PrivacyCommands, GaussianGrantSpendsLessThanSum) {
 TEST_F(PrivacyCommands, LedgerIsShownWithoutServer) {
   Answer(Query({"--row", "0", "--label", "0", "--epsilon", "1", "--delta", "1e-5", "-k", "3"}));
   const json budget = Budget();
+  Answer({"budget", "set", "--operator", "acme", "--epsilon", "9"});
   daemon_.reset();
   EXPECT_THAT(Run({"budget", "show", "things"}).err,
               AllOf(HasSubstr("cannot be reached"), HasSubstr("without NAME this command shows")));
-  const json all = Answer({"budget", "show"})["collections"];
+  const json shown = Answer({"budget", "show"}), all = shown["collections"];
   ASSERT_THAT(all, SizeIs(1));
+  ASSERT_THAT(shown["operators"], SizeIs(1));
+  EXPECT_EQ(shown["operators"][0]["operator"], "acme");
+  EXPECT_EQ(shown["operators"][0]["spent"], budget["spent"]);
   for (const char* key : {"uuid", "granted", "spent", "left", "releases"}) {
     EXPECT_EQ(all[0][key], budget[key]) << key;
   }

@@ -94,7 +94,7 @@ class Formats(unittest.TestCase):
             vectors = file.read()
         self.assertEqual(run("ingest", "piped", "--vectors", "-", stdin=vectors)[1]["inserted"], 5)
         self.assertEqual(run("ingest", "piped", "--vectors", path("p.npy", rows[:2]), "--ids", "-",
-                             stdin=b"\xef\xbb\xbfa\r\nb\r\n")[1]["inserted"], 2)
+                             stdin=b"\xef\xbb\xbfid\r\na\r\nb\r\n")[1]["inserted"], 2)
         self.assertEqual([one["id"] for one in collection.get_items(["a", "b"])], ["a", "b"])
         code, _, error = run("ingest", "piped", "--vectors", "-", "--ids", "-")
         self.assertEqual((code, "only one file can be standard input" in error), (2, True), error)
@@ -479,7 +479,7 @@ class Losses(unittest.TestCase):
                 ("features", 1, lambda: things.ingest([[1, 2], [3, None]])),
                 ("labels", 1, lambda: things.ingest(rows[:2], labels=[1, 1.5])), ("labels", 1, lambda: things.ingest(rows[:2], labels=[1, 2**40])),
                 ("labels", 1, lambda: things.ingest(rows[:2], labels=[1, 2**2000])), ("labels", 1, lambda: things.ingest(rows[:2], labels=[1, {}])),
-                ("labels", 1, lambda: things.ingest(rows[:2], labels=["a", 1])), ("labels", 1, lambda: things.ingest(rows[:2], labels=["a", "\ud800"])),
+                ("labels", 1, lambda: things.ingest(rows[:2], labels=["a", 1])), ("labels", 0, lambda: things.ingest(rows[:2], labels=[b"a", 1])), ("labels", 1, lambda: things.ingest(rows[:2], labels=["a", "\ud800"])),
                 ("labels", 1, lambda: things.ingest(rows[:2], labels=np.array([b"a", b"\xff"]))),
                 ("labels", 1, lambda: classes.ingest(rows[:2], labels=[0, 9])),
                 ("anchor_labels", 2, lambda: new("x", anchors=rows, anchor_labels=["a", "b", None] + ["a"] * 197)),

@@ -330,6 +330,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), len(server.collections
                                     (lambda: things.resend(label="x"), "label", None),
                                     (lambda: things.search(rows[:2], label=[[1], [2, 3]], **COST), "label", 0),
                                     (lambda: things.search(rows[0], epsilon=[[1], [2, 3]]), "epsilon", None),
+                                    (lambda: things.search(rows[0], plan=5), "plan", None),
                                     (lambda: pm.calibrate("laplace", epsilon=1, lower=["x"]), "lower", None),
                                     (lambda: pm.sensitivity("lipschitz", anchor_labels=[[1], [2, 3]]), "anchor_labels", 1),
                                     (lambda: pm.Extractor(input_size=5), "input_size", None),
@@ -338,6 +339,8 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), len(server.collections
             with self.assertRaises(pm.PrivateMailError) as caught:
                 call()
             self.assertEqual((caught.exception.argument, caught.exception.row), (argument, row), caught.exception)
+        named = "must be one of the collection's names ('row 5', \"query '6'\"), but row 0 isn't"
+        self.assertEqual(pm.InvalidArgument(named).row, 0)
 
 
 class Budgets(unittest.TestCase):

@@ -165,7 +165,7 @@ class Ledger {
 
   // An unknown operator has an empty entry. DATA_LOSS: the ledger does not match its witness.
   absl::StatusOr<OperatorEntry> ShowOperator(const std::string& name);
-  // The operators whom the collection or the server belongs to, with their sums.
+  // The operators whom the collection or the server belongs to, with their sums. Both empty: all.
   // DATA_LOSS: the ledger does not match its witness.
   absl::StatusOr<std::vector<OperatorEntry>> ShowOperators(const std::string& collection_uuid,
                                                            const std::string& server);

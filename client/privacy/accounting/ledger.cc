@@ -156,7 +156,8 @@ absl::Status WitnessMismatchError(const std::string& path, absl::string_view why
   return absl::DataLossError(absl::StrCat(
       "privacy ledger ", path, " does not match its witness (", why, "): ",
       "one of them was copied, restored or lost; charges since are unknown, so none is accepted. ",
-      "Its history stays readable. To go on, put the latest of both files back by renaming, or ",
+      "Its history stays readable (`privatemail budget history NAME`). To go on, put the latest of "
+      "both files back by renaming, or ",
       "move it and ", path, ".witness away and grant at most the budget that is certainly left"));
 }
 

@@ -135,7 +135,8 @@ def label_column(field: str, given: Any, count: int) -> Tuple[Optional[NDArray[n
             _refuse_first(field, "be all integers or all strings", ~missing & (texts_ != first), "is of the other kind")
         others = np.fromiter((isinstance(one, (bool, np.bool_)) or not isinstance(one, (int, float, np.integer, np.floating))
                               for one in array), bool, count)
-        _refuse_first(field, "be integers or strings", others & ~missing, "is neither")
+        others &= ~missing
+        _refuse_first(field, "be integers or strings", others, f"is of type {type(array[others.argmax()]).__name__}")
         array = np.where(missing, 0, array)
         _refuse_first(field, "fit into 32 bits", np.fromiter((abs(one) > 2**32 and one == one // 1 for one in array), bool, count),
                       "does not")

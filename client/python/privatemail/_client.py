@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import sys
 import warnings
-from typing import Any, Dict, Iterator, List, Literal, NoReturn, Optional, Sequence, Set, Tuple, Union, overload
+from typing import Any, Callable, Dict, Iterator, List, Literal, NoReturn, Optional, Sequence, Set, Tuple, Union, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -184,8 +185,11 @@ class Client(_NotCopied):
         return self._open().revoke_key(_arrays.text("key_id", key_id))
 
 
-def _warn(text: str) -> None:
-    warnings.warn(text, PrivateMailWarning, stacklevel=4)  # of the user's code, below checked_call
+def _warner() -> Callable[[str], None]:
+    """Warns, from any thread, of the line of the user's code that now calls a method, below checked_call."""
+    frame = sys._getframe(3)
+    line, seen = frame.f_lineno, frame.f_globals.setdefault("__warningregistry__", {})
+    return lambda text: warnings.warn_explicit(text, PrivateMailWarning, frame.f_code.co_filename, line, registry=seen)
 
 
 def _item(one: Dict[str, Any], names: Dict[Optional[int], str]) -> Dict[str, Any]:
@@ -205,7 +209,7 @@ def _names_of(info: Dict[str, Any]) -> Dict[str, int]:
 def _numbers(field: str, names: Sequence[str], known: Dict[str, int]) -> List[int]:
     for row, name in enumerate(names):
         if name not in known:
-            some, near = ", ".join(sorted(known)[:8]), difflib.get_close_matches(name, known, 1)
+            some, near = ", ".join(map(repr, sorted(known)[:8])), difflib.get_close_matches(name, known, 1)
             raise wrong(field, f"must be class names of the collection ({some or 'it has none'}), but row {row} is not"
                         + "".join(f"; did you mean {one!r}?" for one in near))
     return [known[name] for name in names]
@@ -255,7 +259,7 @@ class Budget:
             raise wrong("operator", "must be a name, but is empty")
         epsilon = _arrays.number("epsilon", epsilon)
         if told := _core.describe_grant(epsilon):
-            _warn(told)
+            _warner()(told)
         self._collection._session.grant(uuid, epsilon,
                                         None if delta is None else _arrays.number("delta", delta),
                                         _arrays.text("accounting", accounting), name)
@@ -357,7 +361,7 @@ class Collection(_NotCopied):
         if payloads is not None:
             texts = _arrays.payload_texts("payloads", payloads, len(array))
         with progress_bar("ingest", len(array)) as show:
-            return Ingested(**self._session.upsert(self.name, array, numbers, classes, names, texts, show, _warn))
+            return Ingested(**self._session.upsert(self.name, array, numbers, classes, names, texts, show, _warner()))
 
     def get_items(self, ids: Sequence[str], *, features: bool = False) -> List[Dict[str, Any]]:
         """The items that exist, in the order of ids, as dicts."""
@@ -382,7 +386,7 @@ class Collection(_NotCopied):
             deleted, missing = deleted + count, missing + some
         if deleted < len(names):
             named = ", ".join(map(repr, missing[:5])) + ", ..." * (len(names) - deleted > 5)
-            _warn(f"{len(names) - deleted} of {len(names)} ids are of no item of collection {self.name}: {named}; "
+            _warner()(f"{len(names) - deleted} of {len(names)} ids are of no item of collection {self.name}: {named}; "
                   f"{deleted} were deleted")
         return deleted
 
@@ -504,6 +508,8 @@ class Collection(_NotCopied):
             "private_iterations": private_iterations, "classes": classes, "partition": partition, "ask": ask,
             "focus": focus, "items": items}
         if plan is not None:
+            if not isinstance(plan, Plan):
+                raise wrong("plan", f"must be what plan() returns, but is of type {type(plan).__name__}")
             if plan.collection != self.name:
                 raise wrong("plan", f"must be for collection {self.name}, but is for {plan.collection}")
             planned = {"scheme": "cells", "epsilon": plan.epsilon, "partition": plan.partition, "items": plan.items}
@@ -536,11 +542,17 @@ class Collection(_NotCopied):
         given = {name: value for name, value in given.items() if value is not None}
         array, one = _arrays.targets(queries)
         labels = _labels_of(label, len(array))
-        self._warn_of_charge(given)
+        warn, warned = _warner(), self._client._warned_of_charges
+
+        def warn_of_charge(text: str) -> None:  # once for the collection
+            warn(text)
+            warned.add(self.name)
+
         with progress_bar("search", len(array)) as show:
-            answers, failure, told = self._session.search(self.name, array, labels, given, None if one else show)
-        for warning in told:
-            _warn(warning)
+            answers, failure, told = self._session.search(self.name, array, labels, given, None if one else show,
+                                                          None if self.name in warned else warn_of_charge)
+        for text in told:
+            warn(text)
         hits = [None if answer is None else to_hits(*answer) for answer in answers]
         hits += [None] * (len(array) - len(hits))
         if failure is not None:
@@ -548,15 +560,6 @@ class Collection(_NotCopied):
             error.hits = hits
             raise error
         return hits[0] if one else hits
-
-    def _warn_of_charge(self, given: Dict[str, Any]) -> None:
-        """Once for the collection, before a charge that reveals much; a filter may make an error of it."""
-        warned = self._client._warned_of_charges
-        if "epsilon" not in given or self.name in warned:
-            return
-        if told := self._session.describe_charge(self.name, given):
-            warnings.warn(told, PrivateMailWarning, stacklevel=4)
-            warned.add(self.name)
 
     def explain(self) -> Dict[str, Any]:
         """The last search of this state folder, as it was prepared for the server, as a dict; costs nothing.

@@ -12,6 +12,11 @@ __all__ = [
 ]
 
 
+_ROW = re.compile(r"\b(?:rows?|query|entry) (\d+)\b")
+# A name, which may look like a row. An apostrophe within a word opens no quote.
+_QUOTED = re.compile(r"""(?<!\w)('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
+
+
 class PrivateMailWarning(UserWarning):
     """Something that a searcher should know before relying on an answer."""
 
@@ -31,7 +36,7 @@ class PrivateMailError(Exception):
         super().__init__(message)
         self.code = code or self.code
         self.argument, self.expected, self.actual = argument, expected, actual
-        named = re.search(r"\b(?:rows?|query|entry) (\d+)\b", message)
+        named = _ROW.search(_QUOTED.sub("", message))
         self.row = None if named is None else int(named[1])
         self.hits: Optional[List[Any]] = None
 

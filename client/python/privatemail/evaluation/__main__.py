@@ -102,8 +102,8 @@ def _parser(command: str) -> argparse.ArgumentParser:
         epilog="Exit codes: 0 done, 1 failed, 2 the command line was not understood, or a value or file that it gives "
         "is not valid.")
     parser.add_argument("--version", action="version", version=f"privatemail evaluate {_seeded.__version__}")
-    parser.add_argument("--vectors", help="feature vectors: .npy, .fvecs or .csv")
-    parser.add_argument("--labels", help="a class number for each: .npy, .ivecs, .csv, .txt")
+    parser.add_argument("--vectors", help="feature vectors: .npy, .npz, .fvecs or .csv")
+    parser.add_argument("--labels", help="a label for each, number or name: .npy, .npz, .ivecs, .csv, .txt")
     parser.add_argument("--images", help="instead of vectors: images in a folder by class")
     parser.add_argument("--preset", help="cars196, cub200 or cifar100: the second paper's parameters (table 2)")
     parser.add_argument("--data", help="folder of the preset's image set as it is distributed, of cars196 sorted into "

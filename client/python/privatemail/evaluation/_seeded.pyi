@@ -18,6 +18,8 @@ __version__: str
 # settings: any object with the attributes of privatemail.evaluation.study.Settings; alpha must be a number.
 def default_alpha(label_graph: str, labels: I) -> float: ...
 def check_settings(settings: Any) -> None: ...
+def read_vectors(path: str) -> NDArray[np.float32]:
+    """The rows of a file of vectors, as the command line reads them."""
 def read_labels(path: str, rows: int) -> Tuple[List[int], List[str]]:
     """Numbers or names, or both for a text file of integers, as the command line reads them."""
 def mechanisms() -> List[Dict[str, Any]]:

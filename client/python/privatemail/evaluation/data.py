@@ -5,9 +5,7 @@ import hashlib
 import itertools
 import os
 import pathlib
-import re
-import warnings
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 import numpy as np
 from matplotlib.image import imsave
@@ -19,52 +17,7 @@ from privatemail.evaluation import _seeded
 from privatemail.evaluation.study import Floats, Rows, Settings, Split
 
 Array = NDArray[Any]
-
-# A first line of names. nan and inf are numbers.
-_NAME = r'\s*(?!(?:nan|inf|infinity)\s*(?:,|$))[a-z_"][^,]*'
-_NAMES = re.compile(f"{_NAME}(?:,{_NAME})*", re.IGNORECASE)
-
-
-def _npy(path: str) -> Array:
-    array: np.memmap[Any, Any] = np.lib.format.open_memmap(path, mode="r")  # type: ignore[no-untyped-call]
-    if array.offset + array.nbytes != os.path.getsize(path):
-        raise ValueError(f"an array of shape {array.shape} ends before the file does")
-    return array
-
-
-def _vecs(path: str, dtype: str) -> Array:
-    """Of .fvecs and .ivecs: each row is the number of columns as int32, then that many values of 4 bytes."""
-    values = np.frombuffer(pathlib.Path(path).read_bytes(), "<i4")
-    columns = int(values[0]) if values.size else 0
-    if columns < 1 or values.size % (columns + 1):
-        raise ValueError(f"{values.nbytes} bytes are no whole number of rows of {columns} columns")
-    table = values.reshape(-1, columns + 1)
-    other = np.flatnonzero(table[:, 0] != columns)
-    if other.size:
-        raise ValueError(f"row {other[0]} has {table[other[0], 0]} columns, row 0 has {columns}")
-    return table[:, 1:].view(dtype)
-
-
-def _text(path: str) -> Array:
-    lines = [line for line in pathlib.Path(path).read_text("utf-8-sig").splitlines() if line.strip()]
-    return np.loadtxt(lines[1:] if lines and _NAMES.fullmatch(lines[0]) else lines, "f4", delimiter=",",
-                      comments=None, ndmin=2)
-
-
-_FORMATS: Dict[str, Callable[[str], Array]] = {
-    ".npy": _npy, ".ivecs": lambda path: _vecs(path, "<i4"), ".fvecs": lambda path: _vecs(path, "<f4"), ".csv": _text}
-
-
-def _read(path: str) -> Array:
-    ending = os.path.splitext(path)[1].lower()
-    if ending not in _FORMATS:
-        raise wrong("vectors", f"must be a file that ends in {', '.join(_FORMATS)}, but is {path}")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")  # numpy only warns of no numbers
-            return _FORMATS[ending](path)
-    except (OSError, ValueError, OverflowError, Warning) as error:
-        raise wrong("vectors", f"must be a readable {ending} file, but {path} is not: {error}") from error
+_Content = TypeVar("_Content")
 
 
 def _unit_rows(field: str, features: Array) -> Floats:
@@ -76,17 +29,22 @@ def _unit_rows(field: str, features: Array) -> Floats:
     return unit
 
 
+def _of_file(field: str, read: Callable[[], _Content]) -> _Content:
+    try:
+        return read()
+    except (InvalidArgument, UnicodeDecodeError) as error:
+        raise wrong(field, f"must be a readable file, but are not: {error}") from error
+
+
 def read_vectors(vectors: str, labels: str) -> Rows:
     """The rows of a file of vectors, scaled to length 1, with the labels of another.
 
-    vectors: .npy (rows x columns), .fvecs, .ivecs, or .csv with or without a line of names. labels: .npy or .npz of
-    integers, text or objects (n or n x 1), .ivecs of one column, or .csv or .txt of one integer or name a line.
+    vectors: .npy or .npz (rows x columns), .fvecs, .ivecs, or .csv with or without a line of names and an index.
+    labels: .npy or .npz of integers, text or objects (n or n x 1), .ivecs of one column, or .csv or .txt of one integer
+    or name a line.
     """
-    features = _unit_rows("vectors", _read(vectors))
-    try:
-        numbers, texts = _seeded.read_labels(labels, len(features))
-    except (InvalidArgument, UnicodeDecodeError) as error:
-        raise wrong("labels", f"must be a readable file, but are not: {error}") from error
+    features = _unit_rows("vectors", _of_file("vectors", lambda: _seeded.read_vectors(vectors)))
+    numbers, texts = _of_file("labels", lambda: _seeded.read_labels(labels, len(features)))
     if numbers:
         return Rows(features, _arrays.labels("labels", numbers, len(features)).astype(np.int64))
     names, of_row = np.unique(_arrays.label_column("labels", texts, len(features))[1], return_inverse=True)

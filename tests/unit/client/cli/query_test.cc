@@ -10,6 +10,7 @@
 #include "client/cli/flags.h"
 #include "common/base/field_error.h"
 #include "common/base/files.h"
+#include "privatemail/ledger.h"
 #include "tests/unit/client/search/encrypted_server.h"
 
 namespace privatemail::client::cli {
@@ -112,6 +113,12 @@ TEST_F(QueryEncryptedTest, ErrorsNameTheFlag) {
   EXPECT_EQ(WithFlagName(FieldError("budget", "left", "exhausted"), query).message(),
             "budget must be left, but is exhausted; `privatemail budget set NAME --epsilon E "
             "--delta D` sets it");
+  OperatorEntry acme;
+  acme.name = "acme";
+  const absl::Status exhausted = FieldError("budget", "left " + SumOf(acme), "exhausted");
+  EXPECT_THAT(std::string(WithFlagName(exhausted, query).message()),
+              ::testing::EndsWith(
+                  "; `privatemail budget set --operator acme --epsilon E --delta D` sets it"));
   const absl::Status other = absl::InvalidArgumentError("k must be 1");
   EXPECT_EQ(WithFlagName(other, query), other);
 }

@@ -392,9 +392,11 @@ TEST(Csv, NonNumericCellOrUnequalRowIsNamedByPosition) {
 TEST(Csv, ReadsWhatPandasWrites) {
   FloatMatrix expected(2, 2);
   expected << 1, 2.5f, 3, 4;
-  for (const char* text : {",0,1\n0,1.0,2.5\n1,3.0,4.0\n", ",x,y\na,1.0,2.5\nb,3.0,4.0\n",
-                           ",2020,2021\n0,1,2.5\n1,3,4\n", ",0.0,.5\n0,1,2.5\n1,3,4\n",
-                           "0,1\n1.0,2.5\n3.0,4.0\n", "Unnamed: 0,x,y\n0,1,2.5\n1,3,4\n"}) {
+  for (const char* text :
+       {",0,1\n0,1.0,2.5\n1,3.0,4.0\n", ",x,y\na,1.0,2.5\nb,3.0,4.0\n",
+        ",2020,2021\n0,1,2.5\n1,3,4\n", ",0.0,.5\n0,1,2.5\n1,3,4\n", "0,1\n1.0,2.5\n3.0,4.0\n",
+        "Unnamed: 0,x,y\n0,1,2.5\n1,3,4\n", "\"2020\",\"2021\"\n1,2.5\n3,4\n",
+        "\"1\",\"2.5\"\n\"3\",\"4\"\n", "\"x\",\"y\"\n\"1\", \"2.5\"\n\"3\",\"4\"\n"}) {
     EXPECT_EQ(ParseVectors("a.csv", text).value(), expected) << text;
   }
   EXPECT_EQ(ParseVectors("a.csv", "0,1\n3,4\n")->rows(), 2) << "no decimals: a row";
@@ -423,6 +425,9 @@ TEST(Csv, ColumnOfTextIsNamedByItsHeader) {
        {"a.csv", "\u00dc,name\n1,tea\n", absl::StrCat("line 2 column 2 (name)", kText)},
        {"a.csv", ",,0\na,1,2.5\n",
         "line 1: expected one index column, which has no name, got more"},
+       {"a.csv", "x,Id\n1,2\n",
+        "line 1: expected column Id as the first, since it holds ids, got it as column 2"},
+       {"a.csv", ",id,x\n0,7,2\n", "line 1: expected column id as the first, since it holds ids"},
        {"a.csv", "0,x\n1,2\n", "line 1 column 2: expected a number, got text of length 1"},
        {"a.csv", "0,1,x\n", "line 1 column 3: expected a number, got text of length 1"}});
   EXPECT_EQ(ParseVectors("a.csv", "0,1,price\n1.0,2.5,3\n").value(),
