@@ -76,7 +76,7 @@ std::string RemedyOf(const absl::Status& status, const FieldProblem& problem,
   if (field == "budget") {
     const std::vector<std::string> parts = absl::StrSplit(problem.expected, " of operator ");
     return absl::StrCat("; `privatemail budget set ",
-                        parts.size() == 2 ? absl::StrCat("--operator ", parts[1]) : name,
+                        parts.size() == 2 ? absl::StrCat("--operator \"", parts[1], "\"") : name,
                         " --epsilon E --delta D` sets it");
   }
   if (field == "embedding" && absl::IsFailedPrecondition(status)) {

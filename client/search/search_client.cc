@@ -80,10 +80,9 @@ absl::Status NumberLabels(const SearchRequest& given, const SearchResponse& resp
 }
 
 // A charge would buy nothing.
-absl::Status CheckHasItems(const v1::GetCollectionResponse& published) {
-  if (published.items() > 0) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("collection ", published.name(), " has no items; nothing was spent"));
+absl::Status NothingToFind(const v1::GetCollectionResponse& published, absl::string_view problem) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      "collection ", published.name(), " has no items", problem, "; nothing was spent"));
 }
 
 // A path of the filter that no item has, of a scheme that learns it from the answer alone.
@@ -352,7 +351,7 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& given,
     PM_ASSIGN_OR_RETURN(ledger, OpenLedger(impl_->state_folder));
     PM_ASSIGN_OR_RETURN(budget, ledger->Show(response.parameters.collection_uuid));
     PM_RETURN_IF_ERROR(CheckGranted(budget));
-    PM_RETURN_IF_ERROR(CheckHasItems(published));
+    if (published.items() == 0) return NothingToFind(published, "");
     PM_ASSIGN_OR_RETURN(operators,
                         ledger->ShowOperators(response.parameters.collection_uuid, server));
   }
@@ -361,6 +360,9 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& given,
   if (is_one) attempt->request = request;
   PM_ASSIGN_OR_RETURN(attempt->scheme,
                       connection.Open(published, is_one ? *attempt->request : request));
+  if (ledger != nullptr && published.embedded_items() == 0) {
+    return NothingToFind(published, " that a search finds: build its embedding again");
+  }
   attempt->saved = {.scheme = response.scheme, .collection = published};
   const Expectation& expected = attempt->scheme->expectation();
   PM_RETURN_IF_ERROR(

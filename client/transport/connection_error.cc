@@ -41,6 +41,7 @@ std::string LookupFailure(absl::string_view reason) {
   const absl::string_view address = reason.substr(0, colon);
   const absl::string_view host = address.substr(0, address.rfind(':'));
   const absl::string_view cause = reason.substr(reason.rfind(": ") + 2);
+  if (host == "*") return "* is every address of a server: give one of them, or its name";
   if (cause == "Domain name not found") {
     return absl::StrCat("there is no host named ", host,
                         ": check its spelling, and whether only another network knows it");
@@ -81,6 +82,8 @@ std::string Remedy(const ConnectionOptions& options, absl::string_view reason) {
     return absl::StrCat("its certificate is for other names (", reason,
                         "): connect to one that it names, or trust its fingerprint");
   }
+  if (says("missing selected alpn"))
+    return "it speaks TLS but not HTTP/2, so it is no privatemaild";
   if (says("wrong version number")) return "it does not speak TLS: does it run without?";
   const bool hung_up = says("socket closed") || says("connection reset") || says("broken pipe");
   if (hung_up && options.insecure) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -40,9 +41,13 @@ std::string DidYouMean(const std::vector<std::string>& names) {
 
 std::string Suggestion(absl::string_view mistyped, const std::vector<std::string>& candidates) {
   size_t best = std::max<size_t>(2, mistyped.size() / 3);
-  std::vector<std::string> nearest;
+  std::vector<std::string> nearest, longer;
+  constexpr size_t kBeginning = 3;  // of a word, "--e"
   for (const std::string& candidate : candidates) {
     const std::string word = candidate.substr(candidate.rfind(' ') + 1);
+    if (mistyped.size() >= kBeginning && absl::StartsWith(word, mistyped)) {
+      longer.push_back(candidate);
+    }
     if (mistyped.size() > word.size() + best) continue;  // the distance would be larger
     const size_t distance = EditDistance(mistyped, word);
     if (distance > best) continue;
@@ -50,7 +55,7 @@ std::string Suggestion(absl::string_view mistyped, const std::vector<std::string
     best = distance;
     nearest.push_back(candidate);
   }
-  return DidYouMean(nearest);
+  return DidYouMean(longer.empty() ? nearest : longer);
 }
 
 }  // namespace privatemail

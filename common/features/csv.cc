@@ -74,7 +74,11 @@ bool IsIndexName(absl::string_view cell) {
   return name.empty() || absl::EqualsIgnoreCase(name, "index") || name == "Unnamed: 0";
 }
 
-bool IsIdName(absl::string_view cell) { return absl::EqualsIgnoreCase(WithoutQuotes(cell), "id"); }
+// "id", or "item_id".
+bool IsIdName(absl::string_view cell) {
+  const absl::string_view name = WithoutQuotes(cell);
+  return absl::EqualsIgnoreCase(name, "id") || absl::EndsWithIgnoreCase(name, "_id");
+}
 
 // The ids of a file of labels would be lost.
 absl::Status CheckNoIds(absl::string_view file, int64_t line, absl::string_view cell) {
@@ -85,9 +89,19 @@ absl::Status CheckNoIds(absl::string_view file, int64_t line, absl::string_view 
                  "out");
 }
 
-bool IsName(absl::string_view cell) {
+bool IsNumber(absl::string_view cell) {
   double number;
-  if (cell.empty() || absl::SimpleAtod(cell, &number)) return false;
+  return absl::SimpleAtod(cell, &number);
+}
+
+// Quoted integers are names unless quotes enclose the numbers of rows, too.
+bool IsName(absl::string_view cell, bool rows_are_quoted) {
+  cell = absl::StripAsciiWhitespace(cell);
+  const absl::string_view content = WithoutQuotes(cell);
+  int64_t integer;
+  const bool is_integer = absl::SimpleAtoi(content, &integer);
+  if (is_integer && content.size() < cell.size()) return !rows_are_quoted;
+  if (cell.empty() || IsNumber(content)) return false;
   const bool is_ascii = absl::ascii_isascii(static_cast<unsigned char>(cell[0]));
   return !is_ascii || absl::ascii_isalpha(cell[0]) || cell[0] == '_' || cell[0] == '"';
 }
@@ -95,13 +109,11 @@ bool IsName(absl::string_view cell) {
 // The content of a first line: a row, or a header. pandas calls columns without names 0,1,2,...
 enum class FirstLine { kRow, kNames, kNumbers, kNamesAndNumbers };
 
-// rows_are_quoted: quotes tell no name from a number.
 FirstLine KindOfFirstLine(const std::vector<absl::string_view>& cells, bool rows_are_quoted) {
   int64_t names = 0, numbers = 0;
   for (const absl::string_view cell : cells) {
     int64_t number;
-    // nan and inf are numbers.
-    if (IsName(rows_are_quoted ? WithoutQuotes(cell) : absl::StripAsciiWhitespace(cell))) {
+    if (IsName(cell, rows_are_quoted)) {  // nan and inf are numbers
       ++names;
     } else if (!absl::SimpleAtoi(WithoutQuotes(cell), &number) || number != numbers++) {
       return FirstLine::kRow;
@@ -110,6 +122,18 @@ FirstLine KindOfFirstLine(const std::vector<absl::string_view>& cells, bool rows
   return names == std::ssize(cells) ? FirstLine::kNames
          : names == 0               ? FirstLine::kNumbers
                                     : FirstLine::kNamesAndNumbers;
+}
+
+// Integers that follow each other, such as years, as names of columns.
+bool AreConsecutive(const std::vector<absl::string_view>& cells) {
+  int64_t before = 0;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    int64_t number;
+    if (!absl::SimpleAtoi(WithoutQuotes(cells[i]), &number)) return false;
+    if (i > 0 && number != before + 1) return false;
+    before = number;
+  }
+  return true;
 }
 
 // Whether the line has text or decimals, which a header of numbers is over, but a row of integers
@@ -149,7 +173,8 @@ absl::StatusOr<int64_t> AppendCells(absl::string_view name, int64_t line_number,
     const absl::string_view cell = WithoutQuotes(text);
     if (!absl::SimpleAtof(cell, &values->emplace_back())) {
       const bool has_separator = cell.find_first_of("; \t") != absl::string_view::npos;
-      const bool is_named = column <= std::ssize(names);
+      const bool is_named =
+          column <= std::ssize(names) && !IsNumber(names[static_cast<size_t>(column - 1)]);
       return BadFile(
           name, "line ", line_number, " column ", column,
           is_named ? absl::StrCat(" (", Printable(names[static_cast<size_t>(column - 1)]), ")")
@@ -229,8 +254,9 @@ absl::StatusOr<VectorFile> ParseCsvVectors(absl::string_view name, absl::string_
                      ": expected one index column, which has no name, got more");
     }
     FirstLine kind = KindOfFirstLine(cells, absl::StrContains(bytes, "\n\""));
-    // No row begins with an empty cell, but pandas' header with an index does, over any names.
-    if (kind == FirstLine::kRow && has_index && WithoutQuotes(first).empty()) {
+    // pandas' header with an index begins with an empty cell; so does a row that lacks a number.
+    if (kind == FirstLine::kRow && has_index && WithoutQuotes(first).empty() &&
+        AreConsecutive(cells)) {
       kind = FirstLine::kNumbers;
     }
     has_index = has_index && kind != FirstLine::kRow;
@@ -240,6 +266,11 @@ absl::StatusOr<VectorFile> ParseCsvVectors(absl::string_view name, absl::string_
       return BadFile(name, "line ", number, ": expected column ", WithoutQuotes(*id),
                      " as the first, since it holds ids, got it as column ",
                      (id - cells.begin()) + (has_index ? 2 : 1));
+    }
+    const auto label = std::find_if(cells.begin(), cells.end(), IsLabelHeader);
+    if (label != cells.end()) {
+      return BadFile(name, "line ", number, ": column ", WithoutQuotes(*label),
+                     " holds labels: give them by --labels, in a file of its own");
     }
     first_may_be_row = !has_index && kind != FirstLine::kNames;
     if (first_may_be_row && kind == FirstLine::kNumbers) return false;
@@ -269,6 +300,11 @@ absl::StatusOr<VectorFile> ParseCsvVectors(absl::string_view name, absl::string_
     PM_ASSIGN_OR_RETURN(const int64_t cells,
                         AppendCells(name, number, names, has_index ? 2 : 1, line, values.get()));
     if (rows++ == 0) columns = cells;
+    const int64_t named = std::ssize(names) - (has_index ? 1 : 0);
+    if (!names.empty() && cells != named) {
+      return BadFile(name, "line ", number, ": expected ", named, " columns as in the header, got ",
+                     cells);
+    }
     if (cells == columns) return absl::OkStatus();
     return BadFile(name, "line ", number, ": expected ", columns,
                    " columns as in the first row, got ", cells);

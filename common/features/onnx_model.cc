@@ -206,6 +206,13 @@ absl::Status CheckIndices(const std::string& path, const onnx::Graph& graph) {
 }
 
 absl::Status ReadInput(const std::string& path, const onnx::Value& input, OnnxModel* model) {
+  // TensorProto.DataType of onnx.proto.
+  static constexpr int kAbsent = 0, kFloat = 1, kHalf = 10, kDouble = 11;
+  const int type = input.type().tensor_type().elem_type();
+  if (type != kAbsent && type != kFloat && type != kHalf && type != kDouble) {
+    return BadModel(path, "expected an input of floats, got '", absl::CHexEscape(input.name()),
+                    "' of data type ", type, ": export it with a float input");
+  }
   const auto& dims = input.type().tensor_type().shape().dim();
   if (dims.empty()) return absl::OkStatus();  // it does not say
   std::vector<int> sizes;                     // 0: not fixed

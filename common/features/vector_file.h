@@ -20,8 +20,8 @@
 // over rows with decimals or text, of the numbers 0, 1, ... and perhaps names, is skipped in
 // vectors; in labels only "label" or "labels" is, since another name may be that of a class. A
 // first line whose first cell is empty is a header over an index column, as pandas writes them; of
-// vectors also one whose first cell is "id". The index of vectors gives ids, that of labels is
-// skipped.
+// vectors also one whose first cell is "id" or ends in "_id". The index of vectors gives ids, that
+// of labels is skipped.
 #ifndef PRIVATEMAIL_COMMON_FEATURES_VECTOR_FILE_H_
 #define PRIVATEMAIL_COMMON_FEATURES_VECTOR_FILE_H_
 

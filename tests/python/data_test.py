@@ -472,6 +472,8 @@ class Losses(unittest.TestCase):
                 ("payloads", 0, lambda: things.ingest(rows[:1], payloads=[{(1, 2): 3}])),
                 ("payloads", None, lambda: things.ingest(rows[:1], payloads=3)),
                 ("ids", 2, lambda: things.ingest(rows[:3], ids=["a", "b", "a"])),
+                ("ids", None, lambda: things.ingest(rows[:2], ids={"a", "b"})),
+                ("payloads", None, lambda: things.ingest(rows[:2], payloads=pandas.DataFrame([[1, 2]] * 2, columns=["a", "a"]))),
                 ("ids", 1, lambda: things.ingest(rows[:2], ids=["a", "x" * 600])),
                 ("features", 1, lambda: things.ingest(np.vstack([rows[:1], 0 * rows[:1]]))),
                 ("features", None, lambda: things.ingest([[10**400] * 16] * 2)),
@@ -522,6 +524,10 @@ class Losses(unittest.TestCase):
         empty.delete_items([str(row) for row in range(200)])
         for given in ({"scheme": "cells", "epsilon": 1, "items": 10}, dict(COST, scheme="joint", label=1)):
             with self.assertRaisesRegex(pm.FailedPrecondition, "^collection emptied has no items; nothing was spent"):
+                empty.search(rows[0], **given)
+        empty.ingest(rows, labels=labels)
+        for given in ({"scheme": "cells", "epsilon": 1, "items": 10}, dict(COST, scheme="joint", label=1)):
+            with self.assertRaisesRegex(pm.FailedPrecondition, "^collection emptied has no items that a search finds: build"):
                 empty.search(rows[0], **given)
         self.assertEqual(empty.budget.spent.epsilon, 0)
 

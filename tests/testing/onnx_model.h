@@ -22,10 +22,11 @@ inline std::string Text(uint64_t field, const std::string& bytes) {
   return Varint(field << 3 | 2) + Varint(bytes.size()) + bytes;
 }
 
-inline std::string TensorInfo(const std::string& name, const std::vector<uint64_t>& shape) {
+inline std::string TensorInfo(const std::string& name, const std::vector<uint64_t>& shape,
+                              uint64_t type = 1 /* float */) {
   std::string dims;
   for (const uint64_t dim : shape) dims += Text(1, Number(1, dim));
-  return Text(1, name) + Text(2, Text(1, Number(1, /*float*/ 1) + Text(2, dims)));
+  return Text(1, name) + Text(2, Text(1, Number(1, type) + Text(2, dims)));
 }
 
 inline std::string Node(const std::string& operation, const std::vector<std::string>& inputs,

@@ -156,7 +156,7 @@ def label_column(field: str, given: Any, count: int) -> Tuple[Optional[NDArray[n
     return np.ascontiguousarray(np.where(missing, -2**31, array), np.int32), []
 
 
-def _json_value(one: Any) -> Any:
+def json_value(one: Any) -> Any:
     """What JSON has in place of numpy's values and of times."""
     if isinstance(one, np.ndarray):
         return one.tolist()
@@ -175,9 +175,9 @@ def _payload_text(one: Any) -> str:
     if _is_missing(one):
         return ""
     try:
-        found = json.dumps(one, allow_nan=False, default=_json_value)
+        found = json.dumps(one, allow_nan=False, default=json_value)
         if "\\ud" in found:  # perhaps a half of a pair
-            json.dumps(one, ensure_ascii=False, default=_json_value).encode()
+            json.dumps(one, ensure_ascii=False, default=json_value).encode()
         if _MANY_DIGITS.search(found):  # perhaps within a text
             json.loads(found, parse_int=lambda digits: operator.truediv(int(digits), 1))
         return found
@@ -201,6 +201,8 @@ _MANY_DIGITS = re.compile(r"\d{309}")  # of an integer beyond what a float holds
 def payload_texts(field: str, given: Any, count: int) -> List[str]:
     """JSON texts of `count` values, or of the rows of a table of pandas, polars or arrow; "" for None."""
     if hasattr(given, "notna") and given.ndim == 2:  # of pandas, whose NaN is a missing value
+        if not given.columns.is_unique:
+            raise wrong(field, f"must have columns of different names, but two are {given.columns[given.columns.duplicated()][0]!r}")
         given = given.astype(object).where(given.notna(), None)
     for method, arguments in (("to_dicts", ()), ("to_pylist", ()), ("to_dict", ("records",))):
         if getattr(given, "ndim", 2) == 2 and hasattr(given, method):
@@ -307,6 +309,8 @@ def _is_utf8(given: str) -> bool:
 
 def ids(field: str, given: Any, count: Optional[int] = None) -> List[str]:
     """A list of ids, `count` if it is given: strings, or all integers or UUIDs, which become text."""
+    if count is not None and isinstance(given, collections.abc.Set):
+        raise wrong(field, "must be in the order of rows, but a set has no order")
     given = _to_numpy(given)
     found = np.asarray(given) if hasattr(given, "__array__") else given
     if isinstance(found, collections.abc.Iterable) and not isinstance(found, str):

@@ -228,7 +228,7 @@ def _labels_of(label: Optional[ArrayLike], count: int) -> Optional[Sequence[Unio
 
 def _json(field: str, given: Any) -> str:
     try:
-        return "" if given is None else json.dumps(given)
+        return "" if given is None else json.dumps(given, default=_arrays.json_value)
     except (TypeError, ValueError, RecursionError):
         raise wrong(field, f"must be a dict that JSON can hold") from None
 

@@ -93,14 +93,18 @@ class _Parser(argparse.ArgumentParser):
                      f"`{self.prog} --help` says more.\n")
 
 
-def _parser(command: str) -> argparse.ArgumentParser:
+_USUAL = ("vectors", "labels", "images", "out")  # what --help shows without -v
+
+
+def _parser(command: str, verbose: bool) -> argparse.ArgumentParser:
     parser = _Parser(
         prog=f"privatemail {command}", argument_default=argparse.SUPPRESS, allow_abbrev=False,
-        description="What PrivateMail finds on your data, what that costs, and what it leaks. tune: searches for "
-        "settings on these data alone; if they are a collection's public anchors, that spends no budget. It tries "
-        "values of --dim, --bandwidth and --steps, and of --alpha around what is given.",
+        usage=None if verbose else "%(prog)s --vectors FILE --labels FILE --out FOLDER [OPTIONS]",
+        description="What PrivateMail finds on your data, what that costs, and what it leaks." + verbose *
+        " tune: searches for settings on these data alone; if they are a collection's public anchors, that spends no "
+        "budget. It tries values of --dim, --bandwidth and --steps, and of --alpha around what is given.",
         epilog="Exit codes: 0 done, 1 failed, 2 the command line was not understood, or a value or file that it gives "
-        "is not valid.")
+        "is not valid." if verbose else "All options and details: %(prog)s --help -v")
     parser.add_argument("--version", action="version", version=f"privatemail evaluate {_seeded.__version__}")
     parser.add_argument("--vectors", help="feature vectors: .npy, .npz, .fvecs or .csv")
     parser.add_argument("--labels", help="a label for each, number or name: .npy, .npz, .ivecs, .csv, .txt")
@@ -122,6 +126,9 @@ def _parser(command: str) -> argparse.ArgumentParser:
             several: Dict[str, Any] = {"nargs": "+"} if one.type is _numbers else {}
             parser.add_argument(one.flag, dest=one.field, type=one.type, help=one.help + _default(owner, one),
                                 metavar="TEXT" if one.type is str else "NUMBER", **several)
+    for option in parser._actions:  # pylint: disable=protected-access
+        if option.dest not in _USUAL and not verbose:
+            option.help = argparse.SUPPRESS
     return parser
 
 
@@ -278,7 +285,8 @@ def _with_flag(error: PrivateMailError) -> str:
 def main(words: List[str]) -> int:
     """Returns the exit code."""
     command = words[0] if words[:1] in (["evaluate"], ["tune"]) else ""
-    given = vars(_parser(command or "evaluate").parse_args(words[1:] if command else words))
+    verbose = any(word in ("-v", "--verbose") for word in words)
+    given = vars(_parser(command or "evaluate", verbose).parse_args(words[1:] if command else words))
     if command == "tune":
         given["tune"] = True
     if "epsilons" in given:

@@ -118,7 +118,7 @@ TEST_F(QueryEncryptedTest, ErrorsNameTheFlag) {
   const absl::Status exhausted = FieldError("budget", "left " + SumOf(acme), "exhausted");
   EXPECT_THAT(std::string(WithFlagName(exhausted, query).message()),
               ::testing::EndsWith(
-                  "; `privatemail budget set --operator acme --epsilon E --delta D` sets it"));
+                  "; `privatemail budget set --operator \"acme\" --epsilon E --delta D` sets it"));
   const absl::Status other = absl::InvalidArgumentError("k must be 1");
   EXPECT_EQ(WithFlagName(other, query), other);
 }

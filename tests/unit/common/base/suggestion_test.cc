@@ -10,6 +10,7 @@ TEST(Suggestion, SwappedNeighboursAreOneMistake) {
   EXPECT_EQ(Suggestion("lsit", commands), "; did you mean \"items list\"?");
   EXPECT_EQ(Suggestion("plna", {"plan", "play"}), "; did you mean \"plan\"?");
   EXPECT_EQ(Suggestion("koever", commands), "") << "has the letters of revoke";
+  EXPECT_EQ(Suggestion("--eps", {"--yes", "--epsilon"}), "; did you mean \"--epsilon\"?");
   EXPECT_EQ(Suggestion(std::string(1 << 20, 'x'), {std::string(1 << 10, 'x')}), "");
 }
 

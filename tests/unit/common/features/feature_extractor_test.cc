@@ -163,6 +163,8 @@ TEST(OnnxExtractor, UnusableModelIsRefusedByItsFault) {
        "FOLDER/m.toml), since it has several: y, z"},
       {OnnxModelOf({.inputs = {x, TensorInfo("mask", {1})}}),
        "expected one input, an image, got 2"},
+      {OnnxModelOf({.inputs = {TensorInfo("x", {1, 3, 2, 4}, /*uint8*/ 2)}}),
+       "expected an input of floats, got 'x' of data type 2"},
       {OnnxModelOf({.inputs = {TensorInfo("x", {1, 1, 2, 4})}}), "got 'x' of 1 x 1 x 2 x 4"},
       {OnnxModelOf({.inputs = {TensorInfo("x", {3, 2, 4})}}), "got 'x' of 3 x 2 x 4"},
       {OnnxModelOf({.inputs = {TensorInfo("x", {1, 3, (uint64_t{1} << 32) + 2, 4})}}),

@@ -394,11 +394,12 @@ TEST(Csv, ReadsWhatPandasWrites) {
   expected << 1, 2.5f, 3, 4;
   for (const char* text :
        {",0,1\n0,1.0,2.5\n1,3.0,4.0\n", ",x,y\na,1.0,2.5\nb,3.0,4.0\n",
-        ",2020,2021\n0,1,2.5\n1,3,4\n", ",0.0,.5\n0,1,2.5\n1,3,4\n", "0,1\n1.0,2.5\n3.0,4.0\n",
+        ",2020,2021\n0,1,2.5\n1,3,4\n", "0,1\n1.0,2.5\n3.0,4.0\n",
         "Unnamed: 0,x,y\n0,1,2.5\n1,3,4\n", "\"2020\",\"2021\"\n1,2.5\n3,4\n",
         "\"1\",\"2.5\"\n\"3\",\"4\"\n", "\"x\",\"y\"\n\"1\", \"2.5\"\n\"3\",\"4\"\n"}) {
     EXPECT_EQ(ParseVectors("a.csv", text).value(), expected) << text;
   }
+  EXPECT_EQ(ParseVectors("a.csv", "\"0.5\",\"1.5\"\n3,4\n")->rows(), 2) << "quoted: a row";
   EXPECT_EQ(ParseVectors("a.csv", "0,1\n3,4\n")->rows(), 2) << "no decimals: a row";
   for (const char* text :
        {",label\n0,\"tea, green\"\n1,\n", "index,kind\n7,\"tea, green\"\n9,\"\"\n",
@@ -425,6 +426,12 @@ TEST(Csv, ColumnOfTextIsNamedByItsHeader) {
        {"a.csv", "\u00dc,name\n1,tea\n", absl::StrCat("line 2 column 2 (name)", kText)},
        {"a.csv", ",,0\na,1,2.5\n",
         "line 1: expected one index column, which has no name, got more"},
+       {"a.csv", ",0.82,0.33\n1,2,3\n", "line 1 column 1: expected a number, got nothing"},
+       {"a.csv", "\"0.5\",\"0.6\"\n1,n/a\n",
+        "line 2 column 2: expected a number, got text of length 3"},
+       {"a.csv", "\"V1\",\"V2\"\n\"1\",0.5,0.2\n",
+        "line 2: expected 2 columns as in the header, got 3"},
+       {"a.csv", "x,Label\n1,0\n", "line 1: column Label holds labels: give them by --labels"},
        {"a.csv", "x,Id\n1,2\n",
         "line 1: expected column Id as the first, since it holds ids, got it as column 2"},
        {"a.csv", ",id,x\n0,7,2\n", "line 1: expected column id as the first, since it holds ids"},
@@ -439,6 +446,7 @@ TEST(Csv, IndexOtherThanRowNumbersGivesIds) {
            {",0,1\n\"tea, green\",1.0,2.5\nb,3.0,4.0\n", {"tea, green", "b"}},
            {",x,y\n7,1,2\n9,3,4\n", {"7", "9"}},
            {"Id,x,y\na,1,2\n,3,4\n", {"a", ""}},
+           {"item_id,x,y\n0,1,2\n2,3,4\n", {"0", "2"}},
            {"index,0,1\n1,1.0,2.5\n0,3.0,4.0\n", {"1", "0"}},
            {",x,y\n0,1,2\n1,3,4\n", {}},
            {"x,y\n5,2\n6,4\n", {}}}) {
