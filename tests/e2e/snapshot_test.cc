@@ -13,11 +13,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string Contents(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 class Snapshots : public FilledService {
  protected:
   json Take() const { return Answer({"snapshot", "things", "--out", file_}); }

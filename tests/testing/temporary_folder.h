@@ -1,4 +1,4 @@
-// A temporary folder, and the permissions of files in it.
+// A temporary folder, and contents and permissions of files in it.
 #ifndef PRIVATEMAIL_TESTS_TESTING_TEMPORARY_FOLDER_H_
 #define PRIVATEMAIL_TESTS_TESTING_TEMPORARY_FOLDER_H_
 
@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 
 namespace privatemail {
@@ -38,6 +39,12 @@ class TemporaryFolder {
  private:
   std::string path_;
 };
+
+// All bytes of a file; none if it cannot be read.
+inline std::string Contents(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
 
 // Permission bits (07777) of a file or folder.
 inline unsigned ModeOf(const std::filesystem::path& path) {

@@ -5,8 +5,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 
 #include "tests/testing/matchers.h"
@@ -25,8 +23,7 @@ TEST(PrivateFile, HasNoNameBeforeCommit) {
     ASSERT_THAT(file->Append("content"), IsOk());
     EXPECT_TRUE(std::filesystem::is_empty(folder));
     ASSERT_THAT(file->Commit("!"), IsOk());
-    std::ifstream committed(path);
-    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(committed), {}), "content!");
+    EXPECT_EQ(Contents(path), "content!");
     EXPECT_EQ(std::filesystem::status(path).permissions(),
               std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
     ASSERT_EQ(std::filesystem::remove_all(path), 1) << "the only name";
@@ -42,8 +39,7 @@ TEST(PrivateFile, LongestNameIsReplaced) {
   for (const std::string content : {"first", "second"}) {
     ASSERT_OK_AND_ASSIGN(const auto file, PrivateFile::Create("f", path));
     ASSERT_THAT(file->Commit(content), IsOk());
-    std::ifstream committed(path);
-    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(committed), {}), content);
+    EXPECT_EQ(Contents(path), content);
   }
 }
 

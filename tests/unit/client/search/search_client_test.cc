@@ -1,7 +1,4 @@
 // The view that a server has of searches, and their results: the rules of PRIVACY.md section 9.
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <filesystem>
 #include <future>
 #include <limits>
@@ -16,6 +13,7 @@
 #include "common/base/field_error.h"
 #include "common/base/files.h"
 #include "privatemail/search.h"
+#include "tests/testing/fork.h"
 #include "tests/testing/published_things.h"
 #include "tests/unit/client/search/encrypted_server.h"
 
@@ -531,14 +529,7 @@ TEST_F(SearchClientTest, NothingIsPrinted) {
 // Rule 8, without a call, which would wait forever for gRPC's threads.
 TEST_F(SearchClientTest, ForkedProcessIsRefused) {
   ASSERT_THAT(Search(*client_), IsOk());
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::alarm(20);  // ends a child that waits
-    ::_exit(absl::IsFailedPrecondition(Search(*client_).status()) ? 0 : 1);
-  }
-  int status = -1;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(HoldsInFork([&] { return absl::IsFailedPrecondition(Search(*client_).status()); }));
   EXPECT_THAT(Search(*client_, 2), IsOk());
 }
 

@@ -1,7 +1,5 @@
 #include <grpcpp/grpcpp.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <functional>
@@ -15,6 +13,7 @@
 #include "privatemail/v1/collections.grpc.pb.h"
 #include "privatemail/v1/retrieval.grpc.pb.h"
 #include "server/daemon/certificate.h"
+#include "tests/testing/fork.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temporary_folder.h"
 
@@ -260,14 +259,8 @@ TEST_F(TransportTest, HostThatIsNotFoundIsNamed) {
 TEST_F(TransportTest, ForkOfAProcessWithAChannelIsRefusedAtOnce) {
   ASSERT_OK_AND_ASSIGN(const AdminClient transport, AdminClient::Create(options_));
   ASSERT_THAT(transport.ListCollections(), IsOk());
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const absl::Status refused = AdminClient::Create(options_).status();
-    ::_exit(absl::IsFailedPrecondition(refused) ? 7 : 1);
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(WEXITSTATUS(status), 7);
+  EXPECT_TRUE(HoldsInFork(
+      [&] { return absl::IsFailedPrecondition(AdminClient::Create(options_).status()); }));
   EXPECT_THAT(transport.ListCollections(), IsOk());
 }
 

@@ -1,8 +1,6 @@
 #include "common/base/thread_pool.h"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -12,6 +10,8 @@
 #include <stdexcept>
 #include <thread>
 #include <vector>
+
+#include "tests/testing/fork.h"
 
 // Otherwise the thread sanitizer ends a forked process at its first thread.
 extern "C" const char* __tsan_default_options() { return "die_after_fork=0"; }
@@ -61,15 +61,8 @@ TEST(ParallelFor, WorksInForkedProcess) {
   const auto task = [](int, TaskGroup&) { return absl::OkStatus(); };
   const auto observer = [] { return absl::OkStatus(); };
   ASSERT_TRUE(ParallelFor(4, task, observer).ok());
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    ::alarm(20);  // ends a child that waits for its parent's threads
-    ::_exit(ParallelFor(4, task, observer).ok() ? 0 : 1);
-  }
-  int status = -1;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(HoldsInFork([&] { return ParallelFor(4, task, observer).ok(); }))
+      << "it waited for its parent's threads";
 }
 
 TEST(ParallelFor, RethrowsAfterAllTasksEnd) {

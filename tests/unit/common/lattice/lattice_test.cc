@@ -10,10 +10,12 @@
 
 #include "common/lattice/evaluator.h"
 #include "common/lattice/modular.h"
+#include "tests/testing/random_polynomials.h"
 
 namespace privatemail::lattice {
 namespace {
 
+using testing::FillAtRandom;  // any bytes will do for what both paths expand alike
 using Polynomial = std::vector<int64_t>;
 
 constexpr int64_t kLargest = (kModulus - 1) / 2;
@@ -51,14 +53,6 @@ TEST(Lattice, MultiplicationsReduceExtremeValues) {
     }
     EXPECT_EQ(Centre(x), CentredRemainder(x));
   }
-}
-
-// Any bytes will do for what both paths expand alike.
-bool FakeShake(std::string_view input, uint8_t* output, size_t size) {
-  std::seed_seq seed(input.begin(), input.end());
-  std::mt19937_64 random(seed);
-  for (size_t i = 0; i < size; ++i) output[i] = static_cast<uint8_t>(random());
-  return true;
 }
 
 enum class Values { kRandom, kLargest, kSmallest };
@@ -108,11 +102,11 @@ std::string Answers(const Evaluator& evaluator, const Case& c) {
   for (size_t t = 0; t < c.targets; ++t) {
     const std::string seed(kSeedBytes, static_cast<char>('a' + t));
     const size_t polynomials = static_cast<size_t>(CountLevels(c.delta)) * kDigits;
-    keys.push_back(
-        evaluator.ParseKeys(seed + Polynomials(polynomials, c.values, random), c.delta, FakeShake));
+    keys.push_back(evaluator.ParseKeys(seed + Polynomials(polynomials, c.values, random), c.delta,
+                                       FillAtRandom));
     const size_t chunks = static_cast<size_t>(CountChunks(c.dimensions, c.delta));
     queries.push_back(evaluator.ParseQuery(seed, Polynomials(chunks, c.values, random),
-                                           c.dimensions, c.delta, FakeShake));
+                                           c.dimensions, c.delta, FillAtRandom));
     answers.emplace_back(c.blocks * kAnswerBytes, '\0');
   }
   for (size_t t = 0; t < c.targets; ++t) {
@@ -154,17 +148,18 @@ TEST(Evaluator, WrongSizesAndValuesFromQAreRefused) {
     if (evaluator == nullptr) continue;
     const std::string seed(kSeedBytes, 's');
     const std::string chunks = Polynomials(2, Values::kRandom, random);
-    EXPECT_NE(evaluator->ParseQuery(seed, chunks, 128, 64, FakeShake), nullptr);
-    EXPECT_EQ(evaluator->ParseQuery(seed, chunks, 129, 64, FakeShake), nullptr);
-    EXPECT_EQ(evaluator->ParseQuery(seed + "s", chunks, 128, 64, FakeShake), nullptr);
-    EXPECT_EQ(evaluator->ParseQuery(seed, std::string(chunks.size(), '\xff'), 128, 64, FakeShake),
-              nullptr);
+    EXPECT_NE(evaluator->ParseQuery(seed, chunks, 128, 64, FillAtRandom), nullptr);
+    EXPECT_EQ(evaluator->ParseQuery(seed, chunks, 129, 64, FillAtRandom), nullptr);
+    EXPECT_EQ(evaluator->ParseQuery(seed + "s", chunks, 128, 64, FillAtRandom), nullptr);
+    EXPECT_EQ(
+        evaluator->ParseQuery(seed, std::string(chunks.size(), '\xff'), 128, 64, FillAtRandom),
+        nullptr);
     const auto broken = [](std::string_view, uint8_t*, size_t) { return false; };
     EXPECT_EQ(evaluator->ParseQuery(seed, chunks, 128, 64, broken), nullptr);
     const std::string keys = seed + Polynomials(12, Values::kRandom, random);
-    EXPECT_NE(evaluator->ParseKeys(keys, 64, FakeShake), nullptr);
-    EXPECT_EQ(evaluator->ParseKeys(keys, 32, FakeShake), nullptr);
-    EXPECT_EQ(evaluator->ParseKeys(std::string(keys.size(), '\xff'), 64, FakeShake), nullptr);
+    EXPECT_NE(evaluator->ParseKeys(keys, 64, FillAtRandom), nullptr);
+    EXPECT_EQ(evaluator->ParseKeys(keys, 32, FillAtRandom), nullptr);
+    EXPECT_EQ(evaluator->ParseKeys(std::string(keys.size(), '\xff'), 64, FillAtRandom), nullptr);
   }
 }
 

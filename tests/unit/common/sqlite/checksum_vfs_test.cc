@@ -40,7 +40,7 @@ class ChecksumVfs : public ::testing::TestWithParam<const char*> {
  protected:
   ChecksumVfs() {
     Fill(path_, GetParam());
-    sound_ = ReadFile(path_);
+    sound_ = Contents(path_);
   }
 
   const TemporaryFolder folder_;

@@ -2,8 +2,6 @@
 #ifndef PRIVATEMAIL_TESTS_UNIT_COMMON_SQLITE_TABLE_CONTENTS_H_
 #define PRIVATEMAIL_TESTS_UNIT_COMMON_SQLITE_TABLE_CONTENTS_H_
 
-#include <fstream>
-#include <sstream>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -11,12 +9,6 @@
 #include "common/sqlite/sqlite.h"
 
 namespace privatemail::sqlite {
-
-inline std::string ReadFile(const std::string& path) {
-  std::ostringstream bytes;
-  bytes << std::ifstream(path, std::ios::binary).rdbuf();
-  return bytes.str();
-}
 
 inline absl::StatusOr<std::string> ReadAll(Database* database) {
   auto select = database->Prepare("SELECT a, b FROM t ORDER BY a");

@@ -46,7 +46,7 @@ class Wal : public ::testing::Test {
     ASSERT_THAT(database_->Execute("CREATE TABLE t (a INTEGER PRIMARY KEY, b BLOB)"), IsOk());
     for (int row = 0; row < 40; ++row) Put(row, row % 5 == 0 ? 9000 : 100 + row);
     expected_ = *ReadAll(database_.get());
-    log_ = ReadFile(path_ + "-wal");
+    log_ = Contents(path_ + "-wal");
     ASSERT_GT(log_.size(), 100'000u);
   }
 
@@ -242,7 +242,7 @@ TEST_F(Wal, CommitToMovedFileReturnsUnavailable) {
 }
 
 TEST_F(Wal, DamagedMarkClaimsNothing) {
-  const std::string mark = ReadFile(path_ + "-mark");
+  const std::string mark = Contents(path_ + "-mark");
   ASSERT_EQ(mark.size(), 24u);
   for (size_t bit = 0; bit < 8 * mark.size(); ++bit) {
     EXPECT_FALSE(DetectsAfterKill([&](const std::string& copy) {

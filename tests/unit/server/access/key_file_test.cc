@@ -1,8 +1,6 @@
 #include <openssl/sha.h>
 
-#include <fstream>
 #include <random>
-#include <sstream>
 
 #include "absl/strings/escaping.h"
 #include "server/access/key_ring.h"
@@ -28,13 +26,6 @@ std::vector<AccessKey> SomeKeys() {
     keys.back().grant.expires_at = i == 3 ? 3000 : 0;
   }
   return keys;
-}
-
-std::string Content(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
 }
 
 class KeyFileTest : public ::testing::Test {
@@ -64,13 +55,13 @@ TEST_F(KeyFileTest, LoadsWhatWasSavedWithMode0600AndNoSecret) {
   EXPECT_EQ(ModeOf(file_.path()), 0600u);
   const auto made = CreateAccessKey(keys[0].grant, 1);
   ASSERT_THAT(file_.Save({made->key}), IsOk());
-  EXPECT_THAT(Content(file_.path()),
+  EXPECT_THAT(Contents(file_.path()),
               ::testing::Not(::testing::HasSubstr(std::string(ParseKeyText(made->text).secret))));
 }
 
 TEST_F(KeyFileTest, FlippedBitOrTruncationReturnsDataLoss) {
   ASSERT_THAT(file_.Save(SomeKeys()), IsOk());
-  const std::string good = Content(file_.path());
+  const std::string good = Contents(file_.path());
   std::mt19937 bits(1);
   for (int i = 0; i < 1200; ++i) {
     std::string damaged = good;

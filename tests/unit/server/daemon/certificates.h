@@ -8,22 +8,15 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
-#include <sstream>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/daemon/certificate.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace privatemail::testing {
-
-inline std::string Contents(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 inline void OpenSsl(const std::string& directory, const std::string& arguments) {
   const std::string command =

@@ -2,7 +2,6 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <sstream>
 
 #include "common/base/operator_only_error.h"
 #include "server/store/sqlite/sqlite_store.h"
@@ -13,12 +12,6 @@ namespace privatemail::testing {
 namespace {
 
 using ::testing::SizeIs;
-
-std::string ReadBytes(const std::string& path) {
-  std::ostringstream bytes;
-  bytes << std::ifstream(path, std::ios::binary).rdbuf();
-  return bytes.str();
-}
 
 // A directory as a kill leaves it, with 300 items, of which the last 100 are only in the log.
 class FullDiskAtStart : public ::testing::TestWithParam<rlim_t> {
@@ -35,7 +28,7 @@ class FullDiskAtStart : public ::testing::TestWithParam<rlim_t> {
     }
   }
 
-  std::string Log() const { return ReadBytes(file_ + "-wal") + ReadBytes(file_ + "-mark"); }
+  std::string Log() const { return Contents(file_ + "-wal") + Contents(file_ + "-mark"); }
 
   static std::vector<Item> LargeItems() {
     std::vector<Item> items = MakeItems(300, 1);
@@ -120,7 +113,7 @@ TEST_P(FullDiskAtStart, EndOfAReadOnlyStoreLosesNothing) {
 }
 
 TEST_P(FullDiskAtStart, DamageIsNotServed) {
-  std::string log = ReadBytes(file_ + "-wal");
+  std::string log = Contents(file_ + "-wal");
   log[log.size() / 2] = static_cast<char>(log[log.size() / 2] ^ 1);
   std::ofstream(file_ + "-wal", std::ios::binary) << log;
   const FullDisk full(GetParam());

@@ -3,7 +3,6 @@
 
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <sstream>
 #include <string>
 
+#include "tests/testing/fork.h"
 #include "tests/testing/matchers.h"
 
 namespace {
@@ -81,17 +81,12 @@ TEST(SecretMemory, IsLeftOutOfCoreDumpsAndOfForks) {
   EXPECT_NE(flags.find(" wf "), std::string::npos) << flags;
   std::fill(secret.begin(), secret.end(), 7);
   const pid_t parent = ::getpid();
-  const pid_t child = ::fork();
-  if (child == 0) {
-    if (!absl::IsFailedPrecondition(secret.CheckProcess())) ::_exit(2);
+  EXPECT_TRUE(HoldsInFork([&] {
+    if (!absl::IsFailedPrecondition(secret.CheckProcess())) return false;
     pretended = parent;  // as a later process may have its number
-    const bool zero =
-        std::all_of(secret.begin(), secret.end(), [](int64_t one) { return one == 0; });
-    ::_exit(zero && absl::IsFailedPrecondition(secret.CheckProcess()) ? 0 : 1);
-  }
-  int status = -1;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
+    return absl::IsFailedPrecondition(secret.CheckProcess()) &&
+           std::all_of(secret.begin(), secret.end(), [](int64_t one) { return one == 0; });
+  }));
   EXPECT_EQ(secret[2047], 7);
   EXPECT_THAT(secret.CheckProcess(), IsOk());
 }
