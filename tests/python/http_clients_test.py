@@ -25,7 +25,7 @@ import urllib.parse
 import numpy as np
 
 from browser import Browser, find_browser
-from page_service import vectors
+from page_service import start_daemon, vectors
 
 SEARCH = "/privatemail.v1.EncryptedService/SearchEncrypted"
 TESTS = pathlib.Path(__file__).parent.parent / "js"
@@ -121,21 +121,12 @@ class Service:
     def __init__(self, gallery, *options):
         self.folder = tempfile.TemporaryDirectory(prefix="javascript_test_")
         self.path = pathlib.Path(self.folder.name)
-        self.daemon = subprocess.Popen(
-            [os.environ["PRIVATEMAILD"], "--data-dir", self.path / "data", "--listen", "127.0.0.1:0", "--http-listen",
-             "127.0.0.1:0", "--log-level", "warning", *options], stdout=subprocess.PIPE, text=True)
-        told = {}
-        while not {"server", "http"} <= told.keys():
-            line = self.daemon.stdout.readline()
-            assert line, told
-            for name, start in (("server", "listening on "), ("trust", "trust this server with: --trust "),
-                                ("http", "RPCs over HTTP: ")):
-                if line.startswith(start):
-                    told[name] = line[len(start):].strip()
+        self.daemon, told = start_daemon(self.path / "data", "--http-listen", "127.0.0.1:0", *options)
         self.key_file = self.path / "data/admin.key"
-        self.http = told["http"]
-        self.command = [os.environ["PRIVATEMAIL"], "--server", told["server"], "--trust", told["trust"], "--key-file",
-                        self.key_file, "--state", self.path / "state"]
+        self.http = told["RPCs over HTTP:"]
+        self.command = [os.environ["PRIVATEMAIL"], "--server", told["listening on"], "--trust",
+                        told["trust this server with: --trust"], "--key-file", self.key_file, "--state",
+                        self.path / "state"]
         np.save(self.path / "gallery.npy", gallery)
         self.run("collection", "create", "things")
         self.run("ingest", "things", "--vectors", self.path / "gallery.npy")

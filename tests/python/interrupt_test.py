@@ -99,12 +99,3 @@ class Interrupt(unittest.TestCase):
                           f"pm.Extractor()([{path!r}] * 100000)")
             self.assertEqual(child.process.stdout.readline(), "others run\n")
             self.assertEqual(child.interrupt(), "interrupted\n")
-
-    def test_ends_an_upload(self):
-        service = Service(items=200)
-        self.addCleanup(service.close)
-        child = Child(connected_to(service) +
-                      "things.ingest(np.ones((2000000, 16), np.float32), labels=np.zeros(2000000, int), replace=True)")
-        wait_until(lambda: len(service.things) > 200)
-        self.assertEqual(child.interrupt(), "interrupted\n")
-        self.assertLess(len(service.things), 2000000)

@@ -41,21 +41,28 @@ def vectors(rows, seed=1):
     return (centres[labels] + np.random.default_rng(seed).standard_normal((rows, DIM))).astype(np.float32), labels
 
 
+def start_daemon(data, *options):
+    """The daemon, and the last word of each line that it told, by the words before."""
+    daemon = subprocess.Popen([os.environ["PRIVATEMAILD"], "--data-dir", data, "--listen", "127.0.0.1:0", "--log-level",
+                               "warning", *options], stdout=subprocess.PIPE, text=True)
+    told = {}
+    while "listening on" not in told:
+        line = daemon.stdout.readline()
+        assert line, told
+        words, _, last = line.strip().rpartition(" ")
+        told[words] = last
+    return daemon, told
+
+
 class Service:
     """A daemon with a collection of pictures, "colours", one of vectors with cells, "things", and "plain" without anchors."""
 
     def __init__(self, folder, *options):
         self.folder = folder
-        self.daemon = subprocess.Popen([os.environ["PRIVATEMAILD"], "--data-dir", folder / "data", "--listen",
-                                        "127.0.0.1:0", "--log-level", "warning", *options], stdout=subprocess.PIPE, text=True)
-        told = []
-        while not any(line.startswith("listening on ") for line in told):
-            told.append(self.daemon.stdout.readline())
-            assert told[-1], told
-        self.address = told[-1].split()[-1]
-        trust = [line.split()[-1] for line in told if line.startswith("trust this server")]
+        self.daemon, told = start_daemon(folder / "data", *options)
+        self.address, trust = told["listening on"], told.get("trust this server with: --trust")
         self.command = [os.environ["PRIVATEMAIL"], "--server", self.address, "--state", folder / "state", "--json",
-                        *(["--trust", trust[0], "--key-file", folder / "data/admin.key"] if trust else ["--insecure"])]
+                        *(["--trust", trust, "--key-file", folder / "data/admin.key"] if trust else ["--insecure"])]
         write_pictures(folder / "anchors", range(1, 30, 4))
         write_pictures(folder / "gallery", range(2, 30, 2))
         os.symlink("/etc/hostname", folder / "gallery/red/99.png")
