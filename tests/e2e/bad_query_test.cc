@@ -46,6 +46,7 @@ TEST_F(BadQuery, InvalidOptionIsRefused) {
             "--label must be the number or name of a label of the collection (0, 1, 2, 3, 4)"},
            {"--private-iterations", "0", "--private-iterations must be"},
            {"--epsilon", "nan", "--epsilon must be finite and positive, but is nan"},
+           {"--classes", "0", "--classes must be auto or a number of labels, but is \"0\""},
            {"--mechanism", "laplacian",
             "mechanism must be one of gaussian, published-gaussian, laplace"},
            {"--post-process", "nowhere",

@@ -63,10 +63,12 @@ TEST_F(Cells, QueryAndResendFindTheTarget) {
   EXPECT_EQ(created_["cell_code"], "float16");
   EXPECT_EQ(Info()["cells_state"], "ready: 200 items");
 
-  const json answer = Answer(Query("17", {"--epsilon", kLargeEpsilon, "--items", "80", "-k", "5"}));
+  const json answer = Answer(
+      Query("17", {"--partition", "1", "--epsilon", kLargeEpsilon, "--items", "80", "-k", "5"}));
   ASSERT_THAT(answer["matches"], SizeIs(5));
   EXPECT_EQ(answer["matches"][0]["id"], "17");
   EXPECT_LT(answer["matches"][0]["squared_distance"].get<double>(), 1e-5);
+  EXPECT_EQ(answer["partition"], 1);
   EXPECT_THAT(answer["cells"], SizeIs(1));
   EXPECT_EQ(answer["candidates"], 80);
   EXPECT_EQ(answer["guarantee"]["epsilon"], 40);
@@ -93,24 +95,6 @@ TEST_F(Cells, QueryAndResendFindTheTarget) {
   EXPECT_EQ(Budget()["left"]["epsilon"], 960);
   EXPECT_THAT(answer["warnings"], ::testing::ElementsAre(HasSubstr("spends epsilon 40")));
   EXPECT_THAT(Answer(Query("17", {"--epsilon", "1", "--items", "201"}))["warnings"], SizeIs(1));
-}
-
-TEST_F(Cells, BatchIsChargedAsAWhole) {
-  const Command batch = {"query",     "things",           "--scheme", "cells",
-                         "--vectors", Vectors("gallery"), "--rows",   "0,1,2"};
-  const Outcome outcome =
-      Run(Join(batch, {"--partition", "1", "--ask", "3", "--focus", "2", "--epsilon", kLargeEpsilon,
-                       "--items", "150", "-k", "1", "--json"}));
-  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  ASSERT_THAT(outcome.lines(), SizeIs(3));
-  for (int row = 0; row < 3; ++row) {
-    const json answer = outcome.lines()[row];
-    EXPECT_EQ(answer["matches"][0]["id"], std::to_string(row));
-    EXPECT_THAT(answer["cells"], SizeIs(3));
-    EXPECT_EQ(answer["partition"], 1);
-  }
-  EXPECT_EQ(Budget()["left"]["epsilon"], 880);
-  ExpectRefused(Join(batch, {"--epsilon", "300", "--items", "10"}), "RESOURCE_EXHAUSTED");
 }
 
 TEST_F(Cells, UnsavedReleaseIsNotCharged) {

@@ -90,22 +90,6 @@ TEST_F(EvilServer, RowsOfAListDoNotFillTheMemory) {
   EXPECT_EQ(Run({"collection", "list"}).exit_code, 0);
 }
 
-TEST_F(EvilServer, AnchorsBeyondTheLimitAreNotFetched) {
-  Publish(20, 8, EmbeddingSettings{});
-  Grant();
-  collection_.mutable_parameters()->set_anchor_count(1 << 20);
-  collection_.mutable_parameters()->set_feature_dim(256);  // 1 GiB
-  collection_.set_fingerprint(Fingerprint(*FromProto(collection_.parameters())));
-  server_.Answer("GetCollection", collection_);
-  const int64_t sent = server_.messages_sent();
-  const Outcome outcome = Query({"--scheme", "joint"});
-  EXPECT_EQ(outcome.json()["error"]["code"], "RESOURCE_EXHAUSTED") << outcome.out;
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("--max-memory"), HasSubstr("anchor_count 1048576"),
-                                 HasSubstr("feature_dim 256")));
-  EXPECT_EQ(server_.messages_sent() - sent, 2) << "GetCollection, by the command and the search";
-  EXPECT_LT(outcome.peak_memory, 200 * kMegabyte);
-}
-
 // Within the memory, but minutes of post-processing, and nothing that could be rehearsed against.
 TEST_F(EvilServer, ComputingEndsAtTheDeadline) {
   EmbeddingSettings settings;
@@ -329,27 +313,6 @@ TEST_F(HostileServer, PayloadsThatFillTheMemoryAsJsonAreRefused) {
   EXPECT_LT(outcome.peak_memory, int64_t{200} << 20);
   EXPECT_EQ(Run({"resend", "--label", "0", "--max-memory", "150M"}).exit_code, 1);
   EXPECT_EQ(Run({"resend", "--label", "0", "--max-memory", "1G"}).exit_code, 0);
-}
-
-// The message says what was charged and how to resend it; the rest is not charged.
-TEST_F(HostileServer, RefusalOfEveryQueryEndsABatch) {
-  const int before = Budget()["releases"];
-  int sent = 0;
-  for (const auto code :
-       {grpc::StatusCode::RESOURCE_EXHAUSTED, grpc::StatusCode::UNAUTHENTICATED,
-        grpc::StatusCode::PERMISSION_DENIED, grpc::StatusCode::FAILED_PRECONDITION}) {
-    relay_->retrieve_status = grpc::Status(code, "not you");
-    const Outcome outcome = RunWithJson(Batch());
-    EXPECT_EQ(relay_->retrievals, ++sent);
-    EXPECT_EQ(Budget()["releases"], before + sent);
-    EXPECT_EQ(outcome.exit_code, 1);
-    const std::string message =
-        "1 of 3 queries failed; the first, " + Vectors("queries") +
-        " row 0: not you; epsilon 1 was spent for it; `resend` sends the "
-        "last of these releases again at no cost; 2 more were not sent and cost nothing";
-    EXPECT_EQ(outcome.json()["error"]["message"], message);
-    EXPECT_THAT(outcome.err, HasSubstr(message));
-  }
 }
 
 TEST_F(HostileServer, FailedBatchIsSentToItsEndAndItsLastReleaseAgainAtNoCost) {

@@ -119,27 +119,5 @@ TEST_F(FilledService, LabelDashReadsStandardInput) {
   ExpectRefused(query, "INVALID_ARGUMENT", {"--label must be the number or name of a label"});
 }
 
-TEST_F(FilledService, MissingLabelIsGuessedFromTheAnchors) {
-  const auto classes = [&](const Command& more) {
-    const Outcome outcome =
-        Run(Query(Join({"--rows", "0-4", "--delta", "1e-5", "-k", "4", "--json"}, more)));
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    EXPECT_THAT(outcome.lines(), SizeIs(kClasses));
-    for (int row = 0; row < kClasses; ++row) {
-      EXPECT_EQ(CountOf(outcome.lines()[row]["matches"], row), 4) << outcome.lines()[row];
-    }
-    return outcome.lines();
-  };
-  for (const json& answer : classes({"--epsilon", "15"})) {
-    EXPECT_EQ(answer["label_guessed"], true);
-    EXPECT_EQ(answer["label"], answer["row"]);
-  }
-  // With the label the noise may be hundreds of times what epsilon 15 needs.
-  classes({"--epsilon", ".01", "--labels", Labels("queries")});
-  const Command query = Query({"--row", "0", "--epsilon", "15", "--delta", "1e-5", "-k", "1"});
-  ExpectRefused(Join(query, {"--classes", "0"}), "INVALID_ARGUMENT",
-                {"--classes must be auto or a number of labels, but is \"0\""});
-}
-
 }  // namespace
 }  // namespace privatemail::e2e

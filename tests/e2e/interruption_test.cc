@@ -1,10 +1,8 @@
-// Programs that are killed during an ingest or a query.
+// Programs that are killed during a query.
 #include <csignal>
 
-#include "privatemail/admin_client.h"
 #include "privatemail/ledger.h"
 #include "tests/e2e/service.h"
-#include "tests/testing/matchers.h"
 #include "tests/testing/wait_until.h"
 
 namespace privatemail::e2e {
@@ -12,63 +10,6 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
-
-class InterruptedIngest : public Service {
- protected:
-  static constexpr int kMany = 30000;
-
-  void SetUp() override {
-    StartDaemon();
-    CreateCollection();
-    Write("first", SeparatedClasses(kItems, 2));
-    Write("many", SeparatedClasses(kMany, 4));
-    std::string ids;
-    for (int i = 0; i < kMany; ++i) ids += "many-" + std::to_string(i) + "\n";
-    ids_ = folder_.Write("ids", ids);
-  }
-
-  Command Upload() const {
-    return {"ingest",       "things", "--vectors", Vectors("many"), "--labels",
-            Labels("many"), "--ids",  ids_,        "--json"};
-  }
-
-  std::string ids_;
-};
-
-TEST_F(InterruptedIngest, KilledDaemonKeepsAcknowledgedItemsAndUploadResumes) {
-  EXPECT_EQ(Ingest("first")["acknowledged"], kItems);
-  Program upload(user_.CommandLine(Upload()));
-  const AdminClient transport = Connect();
-  uint64_t seen = 0;
-  ASSERT_TRUE(WaitUntil([&] {
-    seen = transport.GetCollection("things")->items();
-    return seen >= kItems + 1000u;
-  }));
-  // Stopped, so that it cannot resume before the items are counted.
-  upload.Signal(SIGSTOP);
-  daemon_->program().Signal(SIGKILL);
-  EXPECT_EQ(daemon_->program().Wait().exit_code, 128 + SIGKILL);
-  StartDaemon(daemon_->address());
-
-  const uint64_t kept = Info()["items"];
-  EXPECT_GE(kept, seen);
-  ASSERT_LT(kept, static_cast<uint64_t>(kItems + kMany)) << "the upload was not interrupted";
-  upload.Signal(SIGCONT);
-  const Outcome interrupted = upload.Wait();
-  if (interrupted.exit_code != 0) {  // it did not resume by itself
-    EXPECT_EQ(interrupted.exit_code, 1);
-    EXPECT_EQ(interrupted.json()["error"]["code"], "UNAVAILABLE") << interrupted.out;
-    EXPECT_THAT(interrupted.err, HasSubstr(daemon_->address()));
-    EXPECT_EQ(Info()["items"], kept);
-    const json repeated = Answer(Upload());
-    EXPECT_EQ(repeated["inserted"], kItems + kMany - kept);
-    EXPECT_EQ(repeated["unchanged"], kept - kItems);
-    EXPECT_EQ(repeated["updated"], 0);
-  }
-  EXPECT_EQ(Answer(Upload())["unchanged"], kMany);
-  EXPECT_EQ(Ingest("first")["unchanged"], kItems);
-  EXPECT_EQ(Info()["items"], kItems + kMany);
-}
 
 class InterruptedQuery : public FilledService {
  protected:

@@ -1,5 +1,5 @@
-// Two daemons on one PostgreSQL database: each follows the other's changes, and a rolling restart
-// fails no request of a client that is given both.
+// Two daemons on one PostgreSQL database: a rolling restart fails no request of a client that is
+// given both.
 #include <sys/stat.h>
 
 #include <atomic>
@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 #include <mutex>
-#include <set>
 #include <thread>
 
 #include "absl/strings/match.h"
@@ -15,15 +14,12 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "tests/e2e/service.h"
-#include "tests/e2e/writers.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/postgres_server.h"
 #include "tests/testing/wait_until.h"
 
 namespace privatemail::e2e {
 namespace {
-
-using nlohmann::json;
 
 constexpr int kCallers = 4;
 constexpr int kRounds = 2;
@@ -82,23 +78,6 @@ class TwoDaemons : public Service {
     ASSERT_TRUE(WaitUntil([&] { return transport.IsServing("things").value_or(false); }));
   }
 
-  // The matches of an encrypted search through one daemon: none before its rows are loaded.
-  std::set<std::string> Found(int which) {
-    Use(which);
-    json answer = Run({"query", "things", "--vectors", Vectors("queries"), "--row", "1", "-k",
-                       "1000", "--json"})
-                      .json();
-    std::set<std::string> ids;
-    for (const json& match : answer["matches"]) ids.insert(match["id"]);
-    return ids;
-  }
-
-  void Use(int which) {
-    user_.flags = {"--server",   daemons_[which]->address(),
-                   "--trust",    daemons_[which]->fingerprint(),
-                   "--key-file", folder_ / "0/admin.key"};
-  }
-
   // Makes read-only calls of every kind until ended_.
   void Call(const AdminClient& transport) {
     const auto things = transport.GetCollection("things");
@@ -145,21 +124,6 @@ class TwoDaemons : public Service {
   std::mutex mutex_;
   std::vector<std::string> failures_;
 };
-
-// SharedCatalog's tests have the other changes. Encrypted searches read rows that each daemon
-// follows by itself.
-TEST_F(TwoDaemons, EncryptedSearchesFindWritesOfTheOtherDaemon) {
-  Write("queries", SeparatedClasses(3, 3));
-  Use(0);
-  Answer({"collection", "create", "things"});
-  ASSERT_THAT(Writer("w", "things", 7).Write(Connect(daemons_[0]->address()), 5), IsOk());
-  const std::set<std::string> first = Found(0);
-  ASSERT_GT(first.size(), 2u);
-  EXPECT_TRUE(WaitUntil([&] { return Found(1) == first; }));
-  Answer({"items", "delete", "things", *first.begin()});  // through the other
-  EXPECT_EQ(Found(1).count(*first.begin()), 0u);
-  EXPECT_TRUE(WaitUntil([&] { return Found(0).count(*first.begin()) == 0; }));
-}
 
 TEST_F(TwoDaemons, RollingRestartFailsNoRequest) {
   Fill();

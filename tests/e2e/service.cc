@@ -62,9 +62,8 @@ absl::Status Service::Search() const {
   return Connect().Retrieve(request).status();
 }
 
-void Service::StartDaemon(const std::string& listen) {
-  daemon_ =
-      std::make_unique<Daemon>(folder_ / "data", std::vector<std::string>{"--insecure"}, listen);
+void Service::StartDaemon() {
+  daemon_ = std::make_unique<Daemon>(folder_ / "data", std::vector<std::string>{"--insecure"});
   ASSERT_TRUE(daemon_->listening()) << daemon_->program().Wait().err;
   user_.flags = {"--server", daemon_->address(), "--insecure"};
 }

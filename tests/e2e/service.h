@@ -45,7 +45,7 @@ v1::RetrieveRequest RandomSearch(const v1::GetCollectionResponse& collection);
 class Service : public ::testing::Test {
  protected:
   // Starts a daemon without TLS on `data` in the folder.
-  void StartDaemon(const std::string& listen = "127.0.0.1:0");
+  void StartDaemon();
 
   ConnectionOptions Options() const;
   // A connection of the SDK to the daemon.

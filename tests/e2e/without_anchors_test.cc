@@ -1,7 +1,6 @@
 // Collections without anchors, and anchors without labels, through both programs.
 #include "common/features/vector_file.h"
 #include "tests/e2e/service.h"
-#include "tests/testing/matchers.h"
 #include "tests/testing/wait_until.h"
 
 namespace privatemail::e2e {
