@@ -2,9 +2,7 @@
 
 #include <cstring>
 #include <limits>
-#include <random>
 
-#include "common/base/digests.h"
 #include "server/cells/anchor_training.h"
 #include "tests/testing/build_cells.h"
 #include "tests/unit/server/fixtures.h"
@@ -54,11 +52,6 @@ std::string Answers(const PublicParameters& parameters, const CellIndex& index) 
     }
   }
   return answers;
-}
-
-std::string WithImageDigest(std::string image) {
-  const std::string content = image.substr(0, image.size() - kImageDigestBytes);
-  return content + Sha256::Of(content);
 }
 
 TEST(CellImage, RestoredIndexGivesEveryAnswerOfTheBuiltOne) {
@@ -118,33 +111,6 @@ TEST(CellImage, OtherParametersAreDataLoss) {
   EXPECT_THAT(ReadCellImage(other, scene.Image()), FailsWith(kDataLoss, "of other parameters"));
   EXPECT_THAT(ReadCellImage(ImageScene(CellCode::kScalar8).parameters, scene.Image()),
               FailsWith(kDataLoss, "of other parameters"));
-}
-
-// A writer of the store can correct the checksum.
-TEST(CellImage, MaliciousFormIsRefusedOrAnswers) {
-  std::mt19937_64 bits(1);
-  for (const CellCode code : {CellCode::kScalar8, CellCode::kFloat16}) {
-    const ImageScene scene(code, 20);
-    const std::string image = scene.Image();
-    int refused = 0, answered = 0;
-    for (int trial = 0; trial < 4000; ++trial) {
-      std::string changed = image;
-      const size_t values = (image.size() - kImageDigestBytes) / 4;
-      constexpr uint32_t kValues[] = {0, 1, 19, 20, 0x7fffffff, 0x80000000, 0xffffffff, 0x7fc00000};
-      const uint32_t value = trial % 9 < 8 ? kValues[trial % 9] : static_cast<uint32_t>(bits());
-      std::memcpy(changed.data() + 4 * (bits() % values), &value, sizeof(value));
-      auto contents = ReadCellImage(scene.parameters, WithImageDigest(changed));
-      if (!contents.ok()) {
-        EXPECT_THAT(contents, FailsWith(kDataLoss, "damaged"));
-        ++refused;
-      } else {
-        Answers(scene.parameters, *CellIndex::Restore(scene.parameters, *std::move(contents)));
-        ++answered;
-      }
-    }
-    EXPECT_GT(refused, 1000);
-    EXPECT_GT(answered, 100) << "codes are opaque";
-  }
 }
 
 // Values that pass a check of sizes alone.

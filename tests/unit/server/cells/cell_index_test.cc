@@ -128,23 +128,6 @@ TEST(CellIndex, RowsOfSeveralCellsAreDistinctAndInCellOrder) {
   }
 }
 
-TEST(CellIndex, EncodesItemsScaledToLengthOne) {
-  for (const CellCode code : {CellCode::kFloat16, CellCode::kScalar8}) {
-    const Scene scene(code);
-    const CellIndex& index = *scene.index;
-    EXPECT_EQ(index.IdOf(7), "item-007");
-    EXPECT_EQ(index.LabelOf(7), scene.gallery.labels[7]);
-    EXPECT_EQ(index.RowOf("item-150"), 150);
-    EXPECT_EQ(index.RowOf("nobody"), std::nullopt);
-    const FloatMatrix units = FloatUnitRows(scene.gallery.features);
-    for (const int64_t row : {0, 7, kItems - 1}) {
-      ASSERT_OK_AND_ASSIGN(const FloatMatrix back,
-                           DecodeItemCodes(scene.parameters, index.CodeOf(row)));
-      EXPECT_LT((back - units.row(row)).cwiseAbs().maxCoeff(), 1. / 250);
-    }
-  }
-}
-
 TEST(CellIndex, CellsDependOnDirectionOnly) {
   Scene scene;
   const auto before = scene.Lists(0, 4, 20);

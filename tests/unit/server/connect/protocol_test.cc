@@ -11,7 +11,6 @@ namespace privatemail::testing {
 namespace {
 
 using namespace server;  // NOLINT(google-build-using-namespace): one subject
-using ::testing::HasSubstr;
 
 const std::atomic<bool> kRunning = false;
 

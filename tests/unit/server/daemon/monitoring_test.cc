@@ -2,7 +2,6 @@
 #include <regex>
 
 #include "absl/strings/str_cat.h"
-#include "common/rpc/status.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "tests/unit/server/daemon/certificates.h"
 #include "tests/unit/server/daemon/http_client.h"

@@ -7,7 +7,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "common/rpc/status.h"
 #include "privatemail/v1/keys.grpc.pb.h"
 #include "tests/unit/server/daemon/certificates.h"
 #include "tests/unit/server/services/daemon_state.h"

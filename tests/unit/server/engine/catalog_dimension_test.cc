@@ -106,13 +106,6 @@ TEST_F(CatalogUnlabelledAnchors, BuildPreparesCellsOfItemsWithAndWithoutLabels) 
   Reopen();  // reads the stored embedding and cells
   ASSERT_TRUE(WaitUntil([&] { return catalog_->Find("shapes")->cells != nullptr; }));
   EXPECT_EQ(catalog_->Find("shapes")->cells->LabelOf(0), kNoLabel);
-  ASSERT_OK_AND_ASSIGN(const SnapshotContents contents,
-                       Parse(SnapshotOf(*catalog_, *catalog_->Find("shapes"))));
-  EXPECT_THAT(contents.collection.anchors.labels, ::testing::IsEmpty());
-  EXPECT_EQ(contents.collection.anchors.features, SmallAnchors().features);
-  ASSERT_THAT(catalog_->Delete("shapes"), IsOk());
-  ASSERT_OK_AND_ASSIGN(const CollectionView restored, Restore(catalog_.get(), contents));
-  EXPECT_EQ(restored.published->fingerprint, shapes.published->fingerprint);
 }
 
 TEST_F(CatalogUnlabelledAnchors, NeedCellsOrEncryptedSearches) {

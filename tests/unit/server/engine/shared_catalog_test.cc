@@ -109,6 +109,15 @@ TEST_F(SharedCatalog, AdoptsDimensionAndClassNames) {
     return WaitUntil([&] { return Other().published->parameters.class_names.size() == names; });
   };
   EXPECT_TRUE(adopted(2));
+  const auto has_rows = [](const Catalog& catalog, int64_t wanted) {
+    return WaitUntil([&] {
+      const auto rows = catalog.Find("fruit")->encrypted->rows();
+      return rows != nullptr && rows->items == wanted;
+    });
+  };
+  EXPECT_TRUE(has_rows(*other_, 4)) << "which encrypted searches read";
+  ASSERT_THAT(other_->DeleteItems(Other(), {{"item-000"}}), IsOk());
+  EXPECT_TRUE(has_rows(*one_, 3));
   // Names alone raise no version, and an upload that does not have them makes them known at once.
   ASSERT_THAT(one_->AppendClassNames(view, {"a", "b", "c"}), IsOk());
   EXPECT_TRUE(adopted(3));

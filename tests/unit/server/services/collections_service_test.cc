@@ -16,22 +16,6 @@ using ::testing::SizeIs;
 
 class CollectionsServiceTest : public ServiceTest {};
 
-TEST_F(CollectionsServiceTest, CreatesListsAndDeletes) {
-  const v1::GetCollectionResponse created = MakeFruit(5, false);
-  EXPECT_THAT(created.fingerprint(), SizeIs(32));
-  EXPECT_EQ(created.parameters().anchor_count(), 12u);
-  EXPECT_THAT(Create(Fruit()), FailsWith(kAlreadyExists, "fruit"));
-  v1::CreateCollectionRequest second = Fruit();
-  second.set_name("Ants");
-  ASSERT_THAT(Create(second), IsOk());
-  const v1::ListCollectionsResponse list = ListAll();
-  ASSERT_EQ(list.collections_size(), 2);
-  EXPECT_EQ(list.collections(0).name(), "Ants");
-  EXPECT_EQ(list.collections(1).items(), 5u);
-  EXPECT_EQ(DeleteCollection("fruit")->deleted_items(), 5u);
-  EXPECT_THAT(DeleteCollection("fruit"), FailsWith(kNotFound, "fruit"));
-}
-
 // The parameters' own tests have the other fields.
 TEST_F(CollectionsServiceTest, CreateNamesInvalidField) {
   const std::pair<std::function<void(v1::CreateCollectionRequest*)>, const char*> faults[] = {
@@ -173,23 +157,6 @@ class WithoutAnchors : public ServiceTest {
     return totals;
   }
 };
-
-// ItemLabelProto's tests have the labels that are refused.
-TEST_F(WithoutAnchors, LabelsAreStoredOrMissing) {
-  ASSERT_THAT(Create(Notes()), IsOk());
-  std::vector<v1::Item> items = {Row("a", 3), Row("b", 3)};
-  items[1].set_unlabelled(false);
-  items[1].set_label(12);
-  ASSERT_THAT(Send("notes", items), IsOk());
-  ASSERT_OK_AND_ASSIGN(const v1::GetItemsResponse response, GetItems("notes", {"a", "b"}));
-  EXPECT_TRUE(response.items(0).unlabelled());
-  EXPECT_EQ(response.items(0).label(), 0);
-  EXPECT_FALSE(response.items(1).unlabelled());
-  EXPECT_EQ(response.items(1).label(), 12);
-  items[0].set_label(4);
-  EXPECT_THAT(Send("notes", items),
-              FailsWith(kInvalid, "items[0]: label must be 0 where unlabelled is set, but is 4"));
-}
 
 TEST_F(WithoutAnchors, UploadsNameClassesBeforeTheFirstItem) {
   ASSERT_THAT(Create(Notes()), IsOk());

@@ -7,7 +7,6 @@
 #include "common/base/digests.h"
 #include "common/lattice/evaluator.h"
 #include "common/rpc/status.h"
-#include "common/wire/proto_conversions.h"
 #include "privatemail/v1/encrypted.grpc.pb.h"
 #include "server/engine/score_pass.h"
 #include "tests/testing/random_polynomials.h"
@@ -95,38 +94,6 @@ class EncryptedSearch : public ServiceTest {
                     deadline);
   }
 };
-
-TEST_F(EncryptedSearch, AnswersHeaderTableAndScoresInOrder) {
-  MakeNotes(3);
-  v1::SearchEncryptedRequest request = Good();
-  AddQuery(&request);
-  const SearchResult result = Search(request);
-  ASSERT_THAT(result.status, IsOk());
-  ASSERT_EQ(result.messages.size(), 4u);
-  const v1::EncryptedSearchHeader& header = result.messages[0].header();
-  EXPECT_FALSE(header.keys_missing());
-  EXPECT_EQ(header.items(), 3u);
-  EXPECT_EQ(Sha256::Of(result.messages[1].table_block().content()), header.table_digests());
-  EXPECT_EQ(header.payload_digests(), "");
-  for (uint32_t query = 0; query < 2; ++query) {
-    EXPECT_EQ(result.messages[2 + query].scores().query(), query);
-    EXPECT_EQ(result.messages[2 + query].scores().answers().size(), lattice::kAnswerBytes);
-  }
-}
-
-TEST_F(EncryptedSearch, KeysAreAskedForOnceAndThenKept) {
-  MakeNotes(3);
-  v1::SearchEncryptedRequest request = Good();
-  request.clear_keys();
-  SearchResult result = Search(request);
-  ASSERT_THAT(result.status, IsOk());
-  ASSERT_EQ(result.messages.size(), 1u);
-  EXPECT_TRUE(result.messages[0].header().keys_missing());
-  EXPECT_THAT(Search(Good()).status, IsOk());
-  result = Search(request);
-  ASSERT_THAT(result.status, IsOk());
-  EXPECT_EQ(result.messages.size(), 3u);
-}
 
 TEST_F(EncryptedSearch, HostileRequestsNameTheField) {
   MakeNotes(3);

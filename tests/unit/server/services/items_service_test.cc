@@ -2,7 +2,6 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "common/rpc/status.h"
 #include "tests/unit/server/daemon/certificates.h"
 #include "tests/unit/server/services/daemon_state.h"
 #include "tests/unit/server/services/service_fixture.h"
@@ -27,18 +26,6 @@ class ItemsServiceTest : public ServiceTest {
     return absl::StrCat("{\"path\":\"file\",\"equals\":\"", file, "\"}");
   }
 };
-
-TEST_F(ItemsServiceTest, GetReturnsStoredFields) {
-  MakeFruit(4, false);
-  ASSERT_OK_AND_ASSIGN(const v1::GetItemsResponse response,
-                       GetItems("fruit", {"item-002", "none", "item-000"}));
-  ASSERT_EQ(response.items_size(), 2);
-  v1::Item expected = ItemMessage(MakeItems(4, 1)[2]);
-  expected.set_payload(R"({"file":"item-002.png"})");
-  expected.set_version(3);
-  EXPECT_EQ(response.items(0).SerializeAsString(), expected.SerializeAsString());
-  EXPECT_EQ(response.items(1).id(), "item-000");
-}
 
 TEST_F(ItemsServiceTest, InvalidFieldIsNamed) {
   MakeFruit(3, false);

@@ -71,17 +71,10 @@ class SnapshotServiceTest : public ServiceTest {
 TEST_F(SnapshotServiceTest, RestoreKeepsFingerprintOfLostCollection) {
   const v1::GetCollectionResponse fruit = MakeFruit(300, true);
   ASSERT_OK_AND_ASSIGN(const auto bytes, Snapshot("fruit"));
-  const auto copy = Restore("copy", bytes);
-  ASSERT_THAT(copy, IsOk());
-  EXPECT_EQ(copy->name(), "copy");
-  EXPECT_EQ(copy->items(), 300u);
-  EXPECT_EQ(copy->embedding_version(), 0u);
-  EXPECT_NE(copy->fingerprint(), fruit.fingerprint());
   Delete("fruit");
   ASSERT_OK_AND_ASSIGN(const auto again, Restore("fruit", bytes, 1000));
   EXPECT_EQ(again.fingerprint(), fruit.fingerprint());
   EXPECT_THAT(Build("fruit"), IsOk());
-  EXPECT_EQ(CountCollections(), 2);
   for (const char* rpc : {"SnapshotCollection", "RestoreCollection"}) {
     const nlohmann::json audited = Audited(rpc).at(0);
     EXPECT_EQ(audited["rows"], 300);

@@ -27,7 +27,6 @@ class WireFormatTest : public ServiceTest {
 
 constexpr char kUpsert[] = "/privatemail.v1.CollectionsService/UpsertItems";
 constexpr char kRestore[] = "/privatemail.v1.CollectionsService/RestoreCollection";
-constexpr char kRetrieve[] = "/privatemail.v1.RetrievalService/Retrieve";
 
 // gRPC itself would end a stream with an unparsable message as if it were complete.
 TEST_F(WireFormatTest, UnparsableStreamMessageReturnsInvalidArgument) {
