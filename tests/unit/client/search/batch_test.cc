@@ -50,9 +50,14 @@ TEST(FailureOf, PossiblyChargedTargetsAreNotCalledFree) {
 }
 
 // A batch that ended at a damaged answer would show the server that the client saw the damage.
-TEST(EndsBatch, DamagedAnswersDoNotEndIt) {
+TEST(EndsBatch, RefusalOfEveryQueryEndsItButNoDamagedAnswer) {
   EXPECT_FALSE(EndsBatch(absl::DataLossError("")));
-  EXPECT_TRUE(EndsBatch(absl::ResourceExhaustedError("")));
+  EXPECT_FALSE(EndsBatch(absl::InternalError("")));
+  for (const absl::Status& refusal :
+       {absl::ResourceExhaustedError(""), absl::UnauthenticatedError(""),
+        absl::PermissionDeniedError(""), absl::FailedPreconditionError("")}) {
+    EXPECT_TRUE(EndsBatch(refusal)) << refusal;
+  }
 }
 
 }  // namespace

@@ -152,23 +152,6 @@ TEST(BoundedGaussianStddev, OneSideIsTightInFiftyDigits) {
   }
 }
 
-TEST(PublishedBoundedGaussianStddev, SolvesTheoremSixInFiftyDigits) {
-  for (const double w : {1.0, 2.0, 10.0}) {
-    for (const double sensitivity : {.1, 1.5, 30.0}) {
-      for (const double epsilon : {.01, 1.0, 20.0}) {
-        const double s = *PublishedBoundedGaussianStddev({w}, sensitivity, epsilon);
-        const double c = std::min(sensitivity, w / 2);
-        const auto excess = [&](double at) -> Real {
-          return (Real(w) + Real(sensitivity) / 2) * sensitivity / (Real(at) * at) -
-                 (epsilon - (LnMass(w, c, at) - LnMass(w, 0, at)));
-        };
-        EXPECT_LE(excess(s), 0) << w << " " << sensitivity << " " << epsilon;
-        EXPECT_GT(excess(s * (1 - 1e-6)), 0);
-      }
-    }
-  }
-}
-
 // Enumerates every pair of grid points that rounded values can reach, and every output.
 double LargestDiscreteLoss(int points, double g, double reach, double s, int dimension) {
   std::vector<std::vector<double>> ln_density(static_cast<size_t>(points));

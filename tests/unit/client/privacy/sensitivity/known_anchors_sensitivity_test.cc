@@ -133,21 +133,6 @@ TEST(KnownAnchorsSensitivity, PolesDoNotExceedL1Bound) {
   EXPECT_GT(closest, .7);
 }
 
-// The second paper's settings with random anchors of 64 coordinates, centred or in one orthant.
-TEST(KnownAnchorsSensitivity, PaperSettingsAreFarBelowWorstCase) {
-  Adversary adversary(3);
-  for (const bool centred : {true, false}) {
-    const Setting setting(adversary.Normal(1100, 2), 6, .6, 100);
-    Matrix anchors = adversary.Normal(1000, 64);
-    if (!centred) anchors = anchors.cwiseAbs();
-    anchors.rowwise().normalize();
-    const double known = *KnownAnchorsSensitivity(setting.Inputs(), anchors, 2, Norm::kL2);
-    const double worst_case = *ReplaceTargetSensitivity(setting.Inputs(), 2, Norm::kL2);
-    RecordProperty(centred ? "centred" : "orthant", std::to_string(worst_case / known));
-    EXPECT_LT(known, worst_case / 2);
-  }
-}
-
 TEST(KnownAnchorsSensitivity, BadInputsAreNamed) {
   Adversary adversary(5);
   const Setting setting(adversary.Normal(10, 2), 1, .6, 2);

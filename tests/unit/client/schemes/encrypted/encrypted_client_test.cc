@@ -1,17 +1,14 @@
 #include "client/schemes/encrypted/encrypted_client.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include "client/schemes/encrypted/encrypted_messages.h"
-#include "common/items/payload_filter.h"
 #include "privatemail/client_limits.h"
 #include "tests/testing/encrypted_things.h"
+#include "tests/testing/fork.h"
 
 namespace privatemail::client::encrypted_client_test {
 namespace {
@@ -20,15 +17,12 @@ namespace {
 // (PRIVACY.md section 9).
 constexpr double kErrorBound = 1.5e-3;
 
-RowTable TableOf(const EncryptedThings& things, bool with_payloads = false) {
+RowTable TableOf(const EncryptedThings& things) {
   RowTable::TableBlocks blocks;
-  RowTable::PayloadBlocks payloads;
   for (int64_t block = 0; block < things.blocks(); ++block) {
     blocks.push_back(*TableBlock::Parse(things.TableBlock(block), kMaxMemory));
-    if (!with_payloads) continue;
-    payloads.push_back(*PayloadBlock::Parse(things.PayloadBlock(block), kMaxMemory));
   }
-  return *RowTable::Create(std::move(blocks), std::move(payloads));
+  return *RowTable::Create(std::move(blocks), {});
 }
 
 class Searcher {
@@ -51,7 +45,7 @@ class Searcher {
                                             const EncryptedRanking& ranking = {}) {
     PreparedEncryptedQuery prepared = Prepare(target);
     return client.Finish(std::move(prepared.state), Scores(ToMessage(prepared.request)),
-                         TableOf(*things_, true), ranking);
+                         TableOf(*things_), ranking);
   }
 
   PreparedEncryptedQuery Prepare(const Eigen::RowVectorXf& target) {
@@ -188,28 +182,6 @@ TEST(EncryptedClient, TiesAreBrokenByRow) {
   std::vector<std::string> ids;
   for (const Match& match : matches) ids.push_back(match.id);
   EXPECT_EQ(ids, (std::vector<std::string>{"item 0", "item 1", "item 2", "item 3"}));
-}
-
-TEST(EncryptedClient, LabelAndFilterLimitMatchesToSomeItems) {
-  const FloatMatrix features = NormalRows(100, 10, 1);
-  EncryptedThings things(features);
-  Searcher searcher(&things, 32);
-  const Eigen::RowVectorXf target = NormalRows(1, 10, 2);
-  ASSERT_OK_AND_ASSIGN(auto matches, searcher.Search(target, {.k = 100, .label = 3}));
-  EXPECT_EQ(matches.size(), 20U);
-  for (const Match& match : matches) EXPECT_EQ(match.label, 3);
-  EXPECT_EQ(matches[0].payload, "");
-  const PayloadFilter filter = *PayloadFilter::Parse(R"({"path":"i","gte":90})");
-  const std::vector<uint32_t> rows = CandidateRows(
-      TableOf(things, true), [&](const std::string& payload) { return filter.Matches(payload); });
-  ASSERT_OK_AND_ASSIGN(matches,
-                       searcher.Search(target, {.k = 100, .with_payloads = true, .rows = &rows}));
-  EXPECT_EQ(matches.size(), 10U);
-  for (const Match& match : matches) {
-    EXPECT_EQ(match.payload, "{\"i\":" + match.id.substr(5) + "}");
-  }
-  ASSERT_OK_AND_ASSIGN(matches, searcher.Search(target, {.label = 17}));
-  EXPECT_TRUE(matches.empty());
 }
 
 TEST(EncryptedClient, ZeroTargetsAreRankedByTheNormsOfItems) {
@@ -350,19 +322,14 @@ TEST(EncryptedClient, ForkedProcessCannotUseTheSession) {
   Searcher searcher(&things, 32);
   PreparedEncryptedQuery prepared = searcher.Prepare(Eigen::RowVectorXf::Ones(8));
   const RowTable table = TableOf(things);
-  const pid_t child = ::fork();
-  if (child == 0) {
+  EXPECT_TRUE(HoldsInFork([&] {
     const auto again =
         searcher.client.Prepare(Eigen::RowVectorXf::Ones(8), searcher.session(), searcher.bits());
     const auto finished = searcher.client.Finish(
         std::move(prepared.state), std::string(lattice::kAnswerBytes, '\0'), table, {});
-    const bool refused =
-        absl::IsFailedPrecondition(again.status()) && absl::IsFailedPrecondition(finished.status());
-    ::_exit(refused ? 0 : 1);
-  }
-  int status = -1;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
+    return absl::IsFailedPrecondition(again.status()) &&
+           absl::IsFailedPrecondition(finished.status());
+  }));
   EXPECT_THAT(searcher.Search(Eigen::RowVectorXf::Ones(8)), IsOk());
 }
 

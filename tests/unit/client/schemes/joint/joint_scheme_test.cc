@@ -1,13 +1,10 @@
 #include "client/schemes/joint/joint_scheme.h"
 
 #include <cmath>
-#include <numeric>
 #include <optional>
 
 #include "client/schemes/joint/joint_steps.h"
 #include "common/base/validate.h"
-#include "common/embedding/default_settings.h"
-#include "common/embedding/embed_rows.h"
 #include "tests/testing/release_inputs.h"
 
 namespace privatemail::client::joint_scheme_test {
@@ -104,34 +101,6 @@ TEST_F(JointReleaseTest, PlacesAndKOutOfRangeAreRefusedBeforeCharge) {
   EXPECT_EQ(Charged().releases, 0);
 }
 
-// Every mechanism by name, the printed ones included, charges what it promises and says what it
-// protects.
-TEST(JointRelease, TakesEveryMechanism) {
-  const JointScheme scheme = MakeScheme();
-  for (const MechanismTraits& traits : AllMechanisms()) {
-    SCOPED_TRACE(traits.name);
-    const FundedLedger funded;
-    SecureBits bits;
-    PrivacyCost cost{.epsilon = 1, .mechanism = traits.kind};
-    if (traits.TakesDelta()) cost.delta = 1e-5;
-    const bool of_value = traits.protects == MechanismTraits::Protects::kValue;
-    if (!of_value) cost.radius = .5;
-    ASSERT_OK_AND_ASSIGN(
-        const JointRelease release,
-        scheme.Release(TargetOf(10, 3), cost, ChargeTo(*funded.ledger, kUuid), bits));
-    EXPECT_EQ(release.guarantee.epsilon, 1);
-    EXPECT_EQ(release.guarantee.delta, traits.TakesDelta() ? 1e-5 : 0);
-    EXPECT_EQ(release.guarantee.proven, !traits.published);
-    EXPECT_EQ(release.guarantee.radius.has_value(), !of_value);
-    EXPECT_TRUE(release.rows.allFinite());
-    EXPECT_EQ(funded.ledger->Show(kUuid)->spent().epsilon, 1);
-    cost.radius = of_value ? .5 : std::nan("");
-    EXPECT_THAT(scheme.Release(TargetOf(10, 3), cost, ChargeTo(*funded.ledger, kUuid), bits),
-                FailsWith(kInvalid, "radius"));
-    EXPECT_EQ(funded.ledger->Show(kUuid)->releases, 1);
-  }
-}
-
 // An iteration that adds noise to the target alone can be inverted for the other slots' rows.
 TEST(JointRelease, OwnRowsWithNoiseOnInputAreRefusedBeforeCharge) {
   const FundedLedger funded;
@@ -192,67 +161,15 @@ TEST(OwnAnchors, OfAModelWithTheSameGeometryGiveTheSameRelease) {
   }
 }
 
-TEST(OwnAnchors, RankTheClasses) {
-  const Anchors anchors = MakeAnchors();
-  ASSERT_OK_AND_ASSIGN(
-      const JointScheme scheme,
-      JointScheme::Create(Parameters(anchors), anchors, {.anchors = ByOwnModel(anchors.features)}));
-  for (int c = 0; c < kClasses; ++c) {
-    const FloatMatrix leaning = 4 * FloatMatrix::Identity(kDim, kDim).row(c);
-    ASSERT_OK_AND_ASSIGN(const auto places, scheme.AllotClasses(ByOwnModel(leaning), 8, 1));
-    EXPECT_EQ(places[0].slot, c);
-  }
-  EXPECT_THAT(scheme.AllotClasses(NormalRows(1, kDim, 1), 8, 1),
-              FailsWith(kInvalid, "query has the wrong dimension: expected 10, got 6"));
-}
-
-// The server embeds a gallery before the anchors; see PairingScore for the probabilities.
-TEST(OwnAnchors, WrongRowsOrderOrModelIsRefused) {
-  constexpr int kMany = 96;
-  const Anchors anchors = MakeAnchors(kMany);
-  const PublicParameters parameters =
-      *MakePublicParameters(kUuid, DefaultSettings(anchors.labels), anchors, {}, "vectors");
-  const Anchors gallery = MakeAnchors(400, 2);
-  FloatMatrix rows(400 + kMany, kDim);
-  rows << gallery.features, anchors.features;
-  std::vector<int32_t> labels = gallery.labels;
-  labels.insert(labels.end(), anchors.labels.begin(), anchors.labels.end());
-  ASSERT_OK_AND_ASSIGN(
-      const EmbeddedRows server,
-      EmbedRows(parameters, std::make_shared<MatrixPoints>(*UnitRows("rows", rows)), labels,
-                nullptr));
-  const Matrix coordinates = server.coordinates.bottomRows(kMany);
-  const auto check = [&](const FloatMatrix& own) {
-    const auto scheme = JointScheme::Create(parameters, anchors, {.anchors = own});
-    if (!scheme.ok()) return scheme.status();
-    const auto alignment = scheme->ExpectAlignment(coordinates);
-    return alignment.ok() ? CheckAlignment(*alignment) : alignment.status();
-  };
-  const FloatMatrix own = ByOwnModel(anchors.features);
-  EXPECT_THAT(check(own), IsOk());
-  const auto refused =
-      FailsWith(kFailedPrecondition, "own_anchors must be the collection's anchors");
-  EXPECT_THAT(check(ByOwnModel(MakeAnchors(kMany, 17).features)), refused) << "other rows";
-  std::mt19937 bits(3);
-  std::vector<int> each(kMany / kClasses);
-  std::iota(each.begin(), each.end(), 0);
-  for (int trial = 0; trial < 10; ++trial) {
-    std::vector<int> order(kMany);
-    for (int c = 0; c < kClasses; ++c) {
-      std::shuffle(each.begin(), each.end(), bits);
-      for (size_t i = 0; i < each.size(); ++i) order[kClasses * i + c] = kClasses * each[i] + c;
-    }
-    EXPECT_THAT(check(own(order, Eigen::all)), refused) << "order within the classes";
-  }
-  EXPECT_FALSE(check(NormalRows(kMany, 12, 8)).ok()) << "a model that tells nothing";
-}
-
 TEST(OwnAnchors, InvalidRowsReturnInvalidArgument) {
   const Anchors anchors = MakeAnchors();
   const auto create = [&](const OwnRows& own) {
     return JointScheme::Create(Parameters(anchors), anchors, own).status();
   };
   FloatMatrix own = ByOwnModel(anchors.features);
+  EXPECT_THAT(JointScheme::Create(Parameters(anchors), anchors, {.anchors = own})
+                  ->AllotClasses(NormalRows(1, kDim, 1), 8, 1),
+              FailsWith(kInvalid, "query has the wrong dimension: expected 10, got 6"));
   EXPECT_THAT(create({.anchors = own.topRows(23)}), FailsWith(kInvalid, "own_anchors must be 24"));
   EXPECT_THAT(create({.dummies = anchors, .anchors = own}),
               FailsWith(kInvalid, "dummies has the wrong dimension: expected 10, got 6"));

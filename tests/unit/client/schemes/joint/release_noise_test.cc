@@ -321,6 +321,10 @@ TEST_F(ReleaseNoise, SourceNamesProofOfSensitivity) {
         << source;
     EXPECT_EQ(release.guarantee.neighbours == "as published: a row added", printed_sensitivity);
     EXPECT_EQ(release.guarantee.proven, !traits.published);
+    EXPECT_EQ(release.guarantee.epsilon, .1);
+    EXPECT_EQ(release.guarantee.delta, traits.TakesDelta() ? 1e-5 : 0);
+    EXPECT_EQ(release.guarantee.radius.has_value(), traits.protects != Protects::kValue);
+    EXPECT_TRUE(release.rows.allFinite());
   }
 }
 
