@@ -11,8 +11,6 @@
 #include <numeric>
 #include <optional>
 #include <random>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"

@@ -2,7 +2,6 @@
 // preceded by two bytes of its size.
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "client/c/privatemail_encrypted.h"
 

@@ -14,7 +14,6 @@
 namespace privatemail {
 namespace {
 
-using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 OnnxOptions SmallOptions(const std::string& path) {
