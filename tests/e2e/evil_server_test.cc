@@ -44,6 +44,7 @@ class EvilServer : public ::testing::Test {
     collection_.set_name("things");
     collection_.set_embedding_version(1);
     collection_.set_items(1000);
+    collection_.set_embedded_items(1000);
     server_.Answer("GetCollection", collection_);
     v1::GetAnchorsResponse chunk;
     ToProto(published_.features, chunk.mutable_features());

@@ -139,6 +139,40 @@ TEST(JointDraws, StartDummiesAndNoiseDoNotDependOnTarget) {
   EXPECT_EQ(NextByte(one_bits), NextByte(two_bits)) << "another number of bits was drawn";
 }
 
+// Each iteration starts from the release before it: at the least noise, the third release is within
+// that noise of three plain iterations, and far from two and from four.
+TEST(JointDraws, IterationStartsFromPreviousRelease) {
+  const FloatMatrix target = NormalRows(1, kDim, 77);
+  ASSERT_OK_AND_ASSIGN(const JointScheme scheme, JointScheme::Create(Parameters(), MakeAnchors()));
+  for (const MechanismKind kind :
+       {MechanismKind::kGaussian, MechanismKind::kLaplace, MechanismKind::kBoundedGaussian}) {
+    SCOPED_TRACE(TraitsOf(kind).name);
+    PrivacyCost cost{.epsilon = 1e6, .mechanism = kind, .private_iterations = 3};
+    if (TraitsOf(kind).TakesDelta()) cost.delta = .5;
+    SeededBits bits(9);
+    ASSERT_OK_AND_ASSIGN(
+        const JointRelease release,
+        scheme.Release(
+            {target, 10}, cost, [](const Guarantee&) { return absl::OkStatus(); }, bits));
+
+    // Start and dummies are drawn first.
+    SeededBits again(9);
+    ASSERT_OK_AND_ASSIGN(const TargetIndependentPart part,
+                         DrawStartAndDummies(MakeSetting(), again));
+    const Matrix rows = UnitRowsOf(part, target.row(0).cast<double>().normalized());
+    Matrix iterate = part.start;
+    for (int i = 1; i <= 4; ++i) {
+      iterate = PlainIteration(rows, kLabels, iterate, EmbeddingSettings{});
+      const double away = (release.rows.cast<double>() - iterate).norm() / iterate.norm();
+      if (i == 3) {
+        EXPECT_LT(away, .02);
+      } else {
+        EXPECT_GT(away, .1) << i;
+      }
+    }
+  }
+}
+
 // The noise of each iteration is made for its own start and drawn after the one before. With noise
 // on the input the iteration sees the noisy row, scaled to length 1.
 TEST(JointDraws, EachIterationHasItsOwnNoise) {

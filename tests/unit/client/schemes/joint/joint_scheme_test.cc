@@ -101,6 +101,34 @@ TEST_F(JointReleaseTest, PlacesAndKOutOfRangeAreRefusedBeforeCharge) {
   EXPECT_EQ(Charged().releases, 0);
 }
 
+// Every mechanism by name, the printed ones included, charges what it promises and says what it
+// protects.
+TEST(JointRelease, TakesEveryMechanism) {
+  const JointScheme scheme = MakeScheme();
+  for (const MechanismTraits& traits : AllMechanisms()) {
+    SCOPED_TRACE(traits.name);
+    const FundedLedger funded;
+    SecureBits bits;
+    PrivacyCost cost{.epsilon = 1, .mechanism = traits.kind};
+    if (traits.TakesDelta()) cost.delta = 1e-5;
+    const bool of_value = traits.protects == MechanismTraits::Protects::kValue;
+    if (!of_value) cost.radius = .5;
+    ASSERT_OK_AND_ASSIGN(
+        const JointRelease release,
+        scheme.Release(TargetOf(10, 3), cost, ChargeTo(*funded.ledger, kUuid), bits));
+    EXPECT_EQ(release.guarantee.epsilon, 1);
+    EXPECT_EQ(release.guarantee.delta, traits.TakesDelta() ? 1e-5 : 0);
+    EXPECT_EQ(release.guarantee.proven, !traits.published);
+    EXPECT_EQ(release.guarantee.radius.has_value(), !of_value);
+    EXPECT_TRUE(release.rows.allFinite());
+    EXPECT_EQ(funded.ledger->Show(kUuid)->spent().epsilon, 1);
+    cost.radius = of_value ? .5 : std::nan("");
+    EXPECT_THAT(scheme.Release(TargetOf(10, 3), cost, ChargeTo(*funded.ledger, kUuid), bits),
+                FailsWith(kInvalid, "radius"));
+    EXPECT_EQ(funded.ledger->Show(kUuid)->releases, 1);
+  }
+}
+
 // An iteration that adds noise to the target alone can be inverted for the other slots' rows.
 TEST(JointRelease, OwnRowsWithNoiseOnInputAreRefusedBeforeCharge) {
   const FundedLedger funded;
