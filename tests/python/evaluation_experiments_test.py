@@ -16,6 +16,7 @@ from privatemail.evaluation.experiments.convergence import alignment, convergenc
 from privatemail.evaluation.experiments.related import bounded_gaussian, inference_privacy
 from privatemail.evaluation.study import Rows, Settings, Study
 from privatemail.evaluation.sweep import OF_EVERY_CLASS, Stage, short
+from evaluation_results import planted, series
 
 CLASSES = 6
 TARGETS = 18
@@ -36,24 +37,6 @@ def small_study(**changes):
     return dataclasses.replace(study, **changes)
 
 
-def planted(experiment, by_key):
-    """Results in which all targets of a job have the same scores, by what its key begins with; .5 for others. Splits
-    differ in all conditions alike."""
-
-    def score(key):
-        return next((value for start, value in by_key.items() if key.startswith(start)), .5)
-
-    results = []
-    for job in experiment.jobs:
-        scores = [score(job.key) + (.01 if job.key.endswith("seed 2") else 0)] * TARGETS
-        results.append({"hit": scores, "class_share": scores, "fidelity": scores, "residual": [0], "unanswered": [0]})
-    return results
-
-
-def series(panel, name):
-    return next(one for one in panel.series if one.name == name)
-
-
 def heights(panel, name):
     return [point.y for point in series(panel, name).points]
 
@@ -62,7 +45,7 @@ class Ablation(unittest.TestCase):
 
     def figure(self, by_key, stage=None, results=None):
         experiment = ablation(stage or Stage(small_study()))
-        return experiment.draw(results or planted(experiment, by_key))[0]
+        return experiment.draw(results or planted(experiment, by_key, TARGETS))[0]
 
     def test_does_not_take_chance_for_the_label(self):
         figure = self.figure({"as it is": .1, "random feature": .1, "wrong label": .1})
@@ -73,7 +56,7 @@ class Ablation(unittest.TestCase):
         stage = Stage(small_study(seeds=4))
         scores = {"as it is": [.8, .85, .95, .9], "random feature": [.6, .7, .75, .7], "wrong label": [.1, .2, .1, .15]}
         experiment = ablation(stage)
-        results = planted(experiment, {})
+        results = planted(experiment, {}, TARGETS)
         for job, result in zip(experiment.jobs, results):
             for name, of_seeds in scores.items():
                 if job.key.startswith(name + " at 1,"):
@@ -89,7 +72,7 @@ class Ablation(unittest.TestCase):
         self.assertIn("With kernel over s, recall@4 is 0.605 instead of 0.805 at epsilon 1 and 0.705 instead of 0.505 "
                       "without noise.", words)
         experiment = ablation(Stage(small_study()))
-        results = planted(experiment, {"kernel over s at 1, seed 1": .7})
+        results = planted(experiment, {"kernel over s at 1, seed 1": .7}, TARGETS)
         words = self.figure({}, None, results).words
         band = stats.band_of_difference([.7, .51], [.5, .51], .95)
         self.assertIn(f"0.605 instead of 0.505 (by 0.1 ({short(band.low)} to {short(band.high)})) at", str(words))
@@ -110,7 +93,7 @@ class Convergence(unittest.TestCase):
 
     def draw(self, as_defined, scaled, by_key=None):
         """Of objectives of two runs."""
-        results = planted(self.experiment, by_key or {})
+        results = planted(self.experiment, by_key or {}, TARGETS)
         results[-2:] = [{"as_defined": a, "scaled": s} for a, s in zip(as_defined, scaled)]
         return self.experiment.draw(results)
 
@@ -183,7 +166,7 @@ class Related(unittest.TestCase):
         by_key = {"radius at epsilon 1: lap-output at 0.05": .9, "radius at epsilon 1: gauss-output at 2": .4,
                   "epsilon at radius 0.5: gauss-input": .7, "epsilon at radius 0.5: lap-output at 10": .1,
                   "epsilon by radius: gauss-output, radius 0.2 at 10": .8, "epsilon by radius: without noise": .3}
-        figures = experiment.draw(planted(experiment, by_key))
+        figures = experiment.draw(planted(experiment, by_key, TARGETS))
         mechanisms = ["lap-output", "gauss-output", "gauss-input", "without noise"]
         by_radius = [*(f"gauss-output, radius {radius}" for radius in (.1, .2, .5, 1)), "without noise"]
         for figure, lines, ends in zip(figures, (mechanisms, mechanisms, by_radius), (
