@@ -74,7 +74,8 @@ std::string RemedyOf(const absl::Status& status, const FieldProblem& problem,
   const std::string name =
       given == nullptr || given->count() == 0 ? "NAME" : given->results().front();
   if (field == "budget") {
-    const std::vector<std::string> parts = absl::StrSplit(problem.expected, " of operator ");
+    const std::vector<std::string> parts =
+        absl::StrSplit(problem.expected, absl::MaxSplits(" of operator ", 1));
     return absl::StrCat("; `privatemail budget set ",
                         parts.size() == 2 ? absl::StrCat("--operator \"", parts[1], "\"") : name,
                         " --epsilon E --delta D` sets it");

@@ -198,7 +198,7 @@ absl::StatusOr<Rows> ReadRows(const IngestOptions& options, const PublicParamete
     }
   } else {
     PM_ASSIGN_OR_RETURN(rows.ids, ReadLines("--ids", options.ids_file));
-    if (std::ssize(rows.ids) == rows.count + 1 && absl::EqualsIgnoreCase(rows.ids.front(), "id")) {
+    if (std::ssize(rows.ids) == rows.count + 1 && IsIdColumn(rows.ids.front())) {
       rows.ids.erase(rows.ids.begin());  // the header of a column
     }
     PM_RETURN_IF_ERROR(CheckLines("--ids", rows.ids, rows.count));

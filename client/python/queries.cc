@@ -121,8 +121,9 @@ py::list ToList(SearchResponse response, const std::string& collection) {
   return answers;
 }
 
-// The answers, the first failure of the others or None, and the warnings but that of the charge.
-// tell_charge: null, or told before a large charge; what it raises is raised in place of one.
+// Returns the answers, the first failure of the others or None, and all warnings but that of the
+// charge. tell_charge, unless it is null, is called with that one before a large charge. If it
+// raises an exception, nothing is charged, and the exception is passed on.
 py::tuple Search(const Session& session, const std::string& collection, const Rows& queries,
                  const std::optional<std::vector<GivenLabel>>& labels, const py::dict& given,
                  const std::function<void(int64_t)>& progress,

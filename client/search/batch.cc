@@ -30,8 +30,7 @@ std::string CostOf(const std::vector<SearchResult>& results, size_t targets, boo
   std::string cost = absl::StrCat("; epsilon ", first->guarantee->epsilon, " was spent for ",
                                   charged == 1 ? "it" : absl::StrCat("each of ", charged));
   if (can_resend && HasFailed(results.back())) {
-    const bool too_large = absl::IsResourceExhausted(results.back().status);
-    absl::StrAppend(&cost, "; `resend` ", too_large ? "with a smaller k " : "", "sends the ",
+    absl::StrAppend(&cost, "; `resend` sends the ",
                     targets == 1 ? "same release" : "last of these releases", " again at no cost");
   }
   return cost;

@@ -80,7 +80,8 @@ absl::Status NumberLabels(const SearchRequest& given, const SearchResponse& resp
 }
 
 // A charge would buy nothing.
-absl::Status NothingToFind(const v1::GetCollectionResponse& published, absl::string_view problem) {
+absl::Status NothingToFindError(const v1::GetCollectionResponse& published,
+                                absl::string_view problem) {
   return absl::FailedPreconditionError(absl::StrCat(
       "collection ", published.name(), " has no items", problem, "; nothing was spent"));
 }
@@ -351,7 +352,7 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& given,
     PM_ASSIGN_OR_RETURN(ledger, OpenLedger(impl_->state_folder));
     PM_ASSIGN_OR_RETURN(budget, ledger->Show(response.parameters.collection_uuid));
     PM_RETURN_IF_ERROR(CheckGranted(budget));
-    if (published.items() == 0) return NothingToFind(published, "");
+    if (published.items() == 0) return NothingToFindError(published, "");
     PM_ASSIGN_OR_RETURN(operators,
                         ledger->ShowOperators(response.parameters.collection_uuid, server));
   }
@@ -361,7 +362,7 @@ absl::StatusOr<SearchResponse> SearchClient::Search(const SearchRequest& given,
   PM_ASSIGN_OR_RETURN(attempt->scheme,
                       connection.Open(published, is_one ? *attempt->request : request));
   if (ledger != nullptr && published.embedded_items() == 0) {
-    return NothingToFind(published, " that a search finds: build its embedding again");
+    return NothingToFindError(published, " that a search finds: build its embedding again");
   }
   attempt->saved = {.scheme = response.scheme, .collection = published};
   const Expectation& expected = attempt->scheme->expectation();

@@ -82,8 +82,9 @@ std::string Remedy(const ConnectionOptions& options, absl::string_view reason) {
     return absl::StrCat("its certificate is for other names (", reason,
                         "): connect to one that it names, or trust its fingerprint");
   }
-  if (says("missing selected alpn"))
-    return "it speaks TLS but not HTTP/2, so it is no privatemaild";
+  if (says("missing selected alpn")) {
+    return "it speaks TLS but not HTTP/2: is it privatemaild, or a proxy that passes HTTP/2 to it?";
+  }
   if (says("wrong version number")) return "it does not speak TLS: does it run without?";
   const bool hung_up = says("socket closed") || says("connection reset") || says("broken pipe");
   if (hung_up && options.insecure) {

@@ -42,7 +42,7 @@ std::string DidYouMean(const std::vector<std::string>& names) {
 std::string Suggestion(absl::string_view mistyped, const std::vector<std::string>& candidates) {
   size_t best = std::max<size_t>(2, mistyped.size() / 3);
   std::vector<std::string> nearest, longer;
-  constexpr size_t kBeginning = 3;  // of a word, "--e"
+  constexpr size_t kBeginning = 3;  // shorter words begin too many others
   for (const std::string& candidate : candidates) {
     const std::string word = candidate.substr(candidate.rfind(' ') + 1);
     if (mistyped.size() >= kBeginning && absl::StartsWith(word, mistyped)) {
@@ -55,7 +55,8 @@ std::string Suggestion(absl::string_view mistyped, const std::vector<std::string
     best = distance;
     nearest.push_back(candidate);
   }
-  return DidYouMean(longer.empty() ? nearest : longer);
+  const bool is_near = !nearest.empty() && best <= 1;
+  return DidYouMean(longer.empty() || is_near ? nearest : longer);
 }
 
 }  // namespace privatemail

@@ -74,16 +74,10 @@ bool IsIndexName(absl::string_view cell) {
   return name.empty() || absl::EqualsIgnoreCase(name, "index") || name == "Unnamed: 0";
 }
 
-// "id", or "item_id".
-bool IsIdName(absl::string_view cell) {
-  const absl::string_view name = WithoutQuotes(cell);
-  return absl::EqualsIgnoreCase(name, "id") || absl::EndsWithIgnoreCase(name, "_id");
-}
-
 // The ids of a file of labels would be lost.
 absl::Status CheckNoIds(absl::string_view file, int64_t line, absl::string_view cell) {
   const absl::string_view name = WithoutQuotes(cell);
-  if (!IsIdName(name)) return absl::OkStatus();
+  if (!IsIdColumn(name)) return absl::OkStatus();
   return BadFile(file, "line ", line, ": column ", name,
                  " holds ids: give them by --ids, in a file of one id a line, and leave the column "
                  "out");
@@ -94,14 +88,12 @@ bool IsNumber(absl::string_view cell) {
   return absl::SimpleAtod(cell, &number);
 }
 
-// Quoted integers are names unless quotes enclose the numbers of rows, too.
+// Quoted numbers are names unless quotes enclose the numbers of rows, too.
 bool IsName(absl::string_view cell, bool rows_are_quoted) {
   cell = absl::StripAsciiWhitespace(cell);
   const absl::string_view content = WithoutQuotes(cell);
-  int64_t integer;
-  const bool is_integer = absl::SimpleAtoi(content, &integer);
-  if (is_integer && content.size() < cell.size()) return !rows_are_quoted;
-  if (cell.empty() || IsNumber(content)) return false;
+  if (IsNumber(content)) return content.size() < cell.size() && !rows_are_quoted;
+  if (cell.empty()) return false;
   const bool is_ascii = absl::ascii_isascii(static_cast<unsigned char>(cell[0]));
   return !is_ascii || absl::ascii_isalpha(cell[0]) || cell[0] == '_' || cell[0] == '"';
 }
@@ -141,6 +133,26 @@ bool AreConsecutive(const std::vector<absl::string_view>& cells) {
 bool HasTextOrDecimals(absl::string_view line) {
   return std::any_of(line.begin(), line.end(),
                      [](char c) { return c == '.' || absl::ascii_isalpha(c); });
+}
+
+// The second line that is not blank; empty if there is none.
+absl::string_view SecondLine(absl::string_view bytes) {
+  bool is_second = false;
+  for (const absl::string_view whole : absl::StrSplit(bytes, '\n')) {
+    const absl::string_view line = absl::StripAsciiWhitespace(whole);
+    if (!line.empty() && std::exchange(is_second, true)) return line;
+  }
+  return "";
+}
+
+// Whether the line may follow a header of such numbers over an index column, and not a row whose
+// first number is missing: pandas writes all numbers of that column with decimals then.
+bool FollowsIndexHeader(absl::string_view line, const std::vector<absl::string_view>& numbers) {
+  const size_t end = EndOfFirstCell(line);
+  const absl::string_view first = WithoutQuotes(line.substr(0, end));
+  int64_t integer;
+  return (!IsNumber(first) || absl::SimpleAtoi(first, &integer)) &&
+         (AreConsecutive(numbers) || HasTextOrDecimals(line.substr(end)));
 }
 
 // The cells of a line, which quotes may enclose; "" within quotes is one quote.
@@ -235,6 +247,10 @@ absl::Status AddNumbers(absl::string_view name, const std::vector<int64_t>& line
 
 }  // namespace
 
+bool IsIdColumn(absl::string_view name) {
+  return absl::EqualsIgnoreCase(name, "id") || absl::EndsWithIgnoreCase(name, "_id");
+}
+
 absl::StatusOr<VectorFile> ParseCsvVectors(absl::string_view name, absl::string_view bytes) {
   // Not reserved: the product of rows and columns could be any size.
   auto values = std::make_shared<std::vector<float>>();
@@ -246,31 +262,32 @@ absl::StatusOr<VectorFile> ParseCsvVectors(absl::string_view name, absl::string_
   const auto is_header = [&](int64_t number, absl::string_view line) -> absl::StatusOr<bool> {
     const size_t end = EndOfFirstCell(line);
     const absl::string_view first = line.substr(0, end);
-    has_index = end < line.size() && (IsIndexName(first) || IsIdName(first));
+    has_index = end < line.size() && (IsIndexName(first) || IsIdColumn(WithoutQuotes(first)));
     const std::vector<absl::string_view> cells =
         absl::StrSplit(line.substr(has_index ? end + 1 : 0), ',');
     if (has_index && cells.front().empty()) {
       return BadFile(name, "line ", number,
                      ": expected one index column, which has no name, got more");
     }
-    FirstLine kind = KindOfFirstLine(cells, absl::StrContains(bytes, "\n\""));
-    // pandas' header with an index begins with an empty cell; so does a row that lacks a number.
+    const absl::string_view second = SecondLine(bytes);
+    FirstLine kind = KindOfFirstLine(cells, second.empty() || second.back() == '"');
     if (kind == FirstLine::kRow && has_index && WithoutQuotes(first).empty() &&
-        AreConsecutive(cells)) {
+        FollowsIndexHeader(second, cells)) {
       kind = FirstLine::kNumbers;
     }
     has_index = has_index && kind != FirstLine::kRow;
     if (kind == FirstLine::kRow) return false;
-    const auto id = std::find_if(cells.begin() + (has_index ? 0 : 1), cells.end(), IsIdName);
-    if (id != cells.end()) {
-      return BadFile(name, "line ", number, ": expected column ", WithoutQuotes(*id),
-                     " as the first, since it holds ids, got it as column ",
-                     (id - cells.begin()) + (has_index ? 2 : 1));
-    }
-    const auto label = std::find_if(cells.begin(), cells.end(), IsLabelHeader);
-    if (label != cells.end()) {
-      return BadFile(name, "line ", number, ": column ", WithoutQuotes(*label),
-                     " holds labels: give them by --labels, in a file of its own");
+    const std::vector<std::string> header = SplitCells(line);
+    for (size_t i = 0; i < header.size(); ++i) {
+      if (i > 0 && IsIdColumn(header[i])) {
+        return BadFile(name, "line ", number, ": expected column ", Printable(header[i]),
+                       " as the first, since it holds ids, got it as column ", i + 1,
+                       ": move it or leave it out");
+      }
+      if (IsLabelHeader(header[i])) {
+        return BadFile(name, "line ", number, ": column ", Printable(header[i]),
+                       " holds labels: give them by --labels, in a file of its own");
+      }
     }
     first_may_be_row = !has_index && kind != FirstLine::kNames;
     if (first_may_be_row && kind == FirstLine::kNumbers) return false;
@@ -278,7 +295,7 @@ absl::StatusOr<VectorFile> ParseCsvVectors(absl::string_view name, absl::string_
       first_line = AppendCells(name, number, {}, 1, line, values.get()).status();
     }
     values->clear();
-    names = SplitCells(line);
+    names = header;
     return true;
   };
   const auto append = [&](int64_t number, absl::string_view line) -> absl::Status {

@@ -206,7 +206,7 @@ absl::Status CheckIndices(const std::string& path, const onnx::Graph& graph) {
 }
 
 absl::Status ReadInput(const std::string& path, const onnx::Value& input, OnnxModel* model) {
-  // TensorProto.DataType of onnx.proto.
+  // These are values of TensorProto.DataType in onnx.proto. Pictures are fed as floats.
   static constexpr int kAbsent = 0, kFloat = 1, kHalf = 10, kDouble = 11;
   const int type = input.type().tensor_type().elem_type();
   if (type != kAbsent && type != kFloat && type != kHalf && type != kDouble) {

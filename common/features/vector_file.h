@@ -13,7 +13,8 @@
 //   Labels: its only one of 1 dimension.
 // - .fvecs: each row is the number of columns as int32, then that many float32; little-endian.
 // - .ivecs: as .fvecs with int32 values. Labels: one column. Vectors: values become floats.
-// - .csv: lines of numbers separated by commas; quotes and blanks around numbers and empty lines are
+// - .csv: lines of numbers separated by commas; quotes and blanks around numbers and empty lines
+// are
 //   ignored.
 // - .txt: labels only, one a line.
 // A byte-order mark is skipped. A first line of names (each begins with a letter, '_' or '"'), or,
@@ -82,6 +83,9 @@ class VectorFile {
 
 // VectorFile::All of a file.
 absl::StatusOr<FloatMatrix> ReadVectors(const std::string& path);
+
+// Whether a column of this name holds ids: "id", "item_id", in any case.
+bool IsIdColumn(absl::string_view name);
 
 // n >= 1 labels from .npy, .npz, .ivecs, .csv or .txt. Errors as VectorFile::Open; INVALID_ARGUMENT
 // naming the row if a number is not whole or does not fit int32.

@@ -268,8 +268,14 @@ TEST_F(Images, InterruptedIngestResumesWithoutRepeatedWork) {
     return bytes / 2232;
   };
   Program interrupted(user_.CommandLine(ingest));
-  ASSERT_TRUE(WaitUntil([&] { return Info()["items"] >= 1012; }));
+  ASSERT_TRUE(WaitUntil([&] {  // it must not end while it is looked at
+    interrupted.Signal(SIGSTOP);
+    if (Info()["items"] >= 1012) return true;
+    interrupted.Signal(SIGCONT);
+    return false;
+  }));
   interrupted.Signal(SIGINT);
+  interrupted.Signal(SIGCONT);
   EXPECT_EQ(interrupted.Wait().exit_code, 128 + SIGINT);
   const Outcome outcome = Run(ingest);
   EXPECT_EQ(outcome.exit_code, 3) << outcome.err;

@@ -136,7 +136,8 @@ def label_column(field: str, given: Any, count: int) -> Tuple[Optional[NDArray[n
         others = np.fromiter((isinstance(one, (bool, np.bool_)) or not isinstance(one, (int, float, np.integer, np.floating))
                               for one in array), bool, count)
         others &= ~missing
-        _refuse_first(field, "be integers or strings", others, f"is of type {type(array[others.argmax()]).__name__}")
+        if others.any():
+            raise wrong(field, f"must be integers or strings, but row {others.argmax()} is of type {type(array[others.argmax()]).__name__}")
         array = np.where(missing, 0, array)
         _refuse_first(field, "fit into 32 bits", np.fromiter((abs(one) > 2**32 and one == one // 1 for one in array), bool, count),
                       "does not")
@@ -309,7 +310,7 @@ def _is_utf8(given: str) -> bool:
 
 def ids(field: str, given: Any, count: Optional[int] = None) -> List[str]:
     """A list of ids, `count` if it is given: strings, or all integers or UUIDs, which become text."""
-    if count is not None and isinstance(given, collections.abc.Set):
+    if count is not None and isinstance(given, (set, frozenset)):
         raise wrong(field, "must be in the order of rows, but a set has no order")
     given = _to_numpy(given)
     found = np.asarray(given) if hasattr(given, "__array__") else given

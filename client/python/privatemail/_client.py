@@ -186,10 +186,13 @@ class Client(_NotCopied):
 
 
 def _warner() -> Callable[[str], None]:
-    """Warns, from any thread, of the line of the user's code that now calls a method, below checked_call."""
-    frame = sys._getframe(3)
-    line, seen = frame.f_lineno, frame.f_globals.setdefault("__warningregistry__", {})
-    return lambda text: warnings.warn_explicit(text, PrivateMailWarning, frame.f_code.co_filename, line, registry=seen)
+    """A function that warns as if the user's line that now calls a method did. Other threads may call it."""
+    frame = sys._getframe(1)
+    for _ in range(2):  # the method was called by checked_call, that by the user, or by C
+        frame = frame.f_back or frame
+    file, line, module = frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__")
+    seen = frame.f_globals.setdefault("__warningregistry__", {})
+    return lambda text: warnings.warn_explicit(text, PrivateMailWarning, file, line, module, seen)
 
 
 def _item(one: Dict[str, Any], names: Dict[Optional[int], str]) -> Dict[str, Any]:

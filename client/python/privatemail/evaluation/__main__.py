@@ -106,6 +106,7 @@ def _parser(command: str, verbose: bool) -> argparse.ArgumentParser:
         epilog="Exit codes: 0 done, 1 failed, 2 the command line was not understood, or a value or file that it gives "
         "is not valid." if verbose else "All options and details: %(prog)s --help -v")
     parser.add_argument("--version", action="version", version=f"privatemail evaluate {_seeded.__version__}")
+    parser.add_argument("-v", "--verbose", action="store_true", help="with --help: all options")
     parser.add_argument("--vectors", help="feature vectors: .npy, .npz, .fvecs or .csv")
     parser.add_argument("--labels", help="a label for each, number or name: .npy, .npz, .ivecs, .csv, .txt")
     parser.add_argument("--images", help="instead of vectors: images in a folder by class")
@@ -287,6 +288,7 @@ def main(words: List[str]) -> int:
     command = words[0] if words[:1] in (["evaluate"], ["tune"]) else ""
     verbose = any(word in ("-v", "--verbose") for word in words)
     given = vars(_parser(command or "evaluate", verbose).parse_args(words[1:] if command else words))
+    given.pop("verbose", None)
     if command == "tune":
         given["tune"] = True
     if "epsilons" in given:

@@ -29,9 +29,6 @@ TEST(FailureOf, EarlyEndSaysHowManyChargesWereNotUsed) {
   EXPECT_THAT(
       FailureOf(results, 4, /*can_resend=*/true, /*not_taken=*/0),
       FailsWith(kUnavailable, "`resend` sends the last of these releases again at no cost"));
-  results.back().status = absl::ResourceExhaustedError("too large");
-  EXPECT_THAT(FailureOf(results, 4, /*can_resend=*/true, /*not_taken=*/0),
-              FailsWith(kExhausted, "`resend` with a smaller k sends the last of these"));
 }
 
 TEST(FailureOf, PossiblyChargedTargetsAreNotCalledFree) {

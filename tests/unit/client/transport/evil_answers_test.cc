@@ -70,7 +70,7 @@ TEST_F(EvilAnswers, RefusedMessageEndsAnEndlessStream) {
   v1::RetrieveCellsResponse message;
   message.add_ids("again");
   const std::string bytes = message.SerializeAsString();
-  server_.Answer("RetrieveCells", CannedAnswer{[&](int64_t) { return bytes; }});
+  server_.Answer("RetrieveCells", CannedAnswer{[bytes](int64_t) { return bytes; }});
   int seen = 0;
   const auto answer = Connect().RetrieveCells({}, [&] {
     return [&](const v1::RetrieveCellsResponse&) {

@@ -394,12 +394,13 @@ TEST(Csv, ReadsWhatPandasWrites) {
   expected << 1, 2.5f, 3, 4;
   for (const char* text :
        {",0,1\n0,1.0,2.5\n1,3.0,4.0\n", ",x,y\na,1.0,2.5\nb,3.0,4.0\n",
-        ",2020,2021\n0,1,2.5\n1,3,4\n", "0,1\n1.0,2.5\n3.0,4.0\n",
+        ",2020,2021\n0,1,2.5\n1,3,4\n", ",0.0,.5\n0,1,2.5\n1,3,4\n", ",2000,2010\n0,1,2.5\n1,3,4\n",
+        "\"400.5\",\"410.5\"\n1,2.5\n3,4\n", "0,1\n1.0,2.5\n3.0,4.0\n",
         "Unnamed: 0,x,y\n0,1,2.5\n1,3,4\n", "\"2020\",\"2021\"\n1,2.5\n3,4\n",
         "\"1\",\"2.5\"\n\"3\",\"4\"\n", "\"x\",\"y\"\n\"1\", \"2.5\"\n\"3\",\"4\"\n"}) {
     EXPECT_EQ(ParseVectors("a.csv", text).value(), expected) << text;
   }
-  EXPECT_EQ(ParseVectors("a.csv", "\"0.5\",\"1.5\"\n3,4\n")->rows(), 2) << "quoted: a row";
+  EXPECT_EQ(ParseVectors("a.csv", "\"1\",\"2\"\n")->rows(), 1) << "no other line: a row";
   EXPECT_EQ(ParseVectors("a.csv", "0,1\n3,4\n")->rows(), 2) << "no decimals: a row";
   for (const char* text :
        {",label\n0,\"tea, green\"\n1,\n", "index,kind\n7,\"tea, green\"\n9,\"\"\n",
@@ -426,14 +427,15 @@ TEST(Csv, ColumnOfTextIsNamedByItsHeader) {
        {"a.csv", "\u00dc,name\n1,tea\n", absl::StrCat("line 2 column 2 (name)", kText)},
        {"a.csv", ",,0\na,1,2.5\n",
         "line 1: expected one index column, which has no name, got more"},
-       {"a.csv", ",0.82,0.33\n1,2,3\n", "line 1 column 1: expected a number, got nothing"},
+       {"a.csv", ",0.82,0.33\n1.5,2,3\n", "line 1 column 1: expected a number, got nothing"},
+       {"a.csv", ",7,4\n1,2,3\n", "line 1 column 1: expected a number, got nothing"},
        {"a.csv", "\"0.5\",\"0.6\"\n1,n/a\n",
         "line 2 column 2: expected a number, got text of length 3"},
        {"a.csv", "\"V1\",\"V2\"\n\"1\",0.5,0.2\n",
         "line 2: expected 2 columns as in the header, got 3"},
        {"a.csv", "x,Label\n1,0\n", "line 1: column Label holds labels: give them by --labels"},
        {"a.csv", "x,Id\n1,2\n",
-        "line 1: expected column Id as the first, since it holds ids, got it as column 2"},
+        "line 1: expected column Id as the first, since it holds ids, got it as column 2: move it"},
        {"a.csv", ",id,x\n0,7,2\n", "line 1: expected column id as the first, since it holds ids"},
        {"a.csv", "0,x\n1,2\n", "line 1 column 2: expected a number, got text of length 1"},
        {"a.csv", "0,1,x\n", "line 1 column 3: expected a number, got text of length 1"}});

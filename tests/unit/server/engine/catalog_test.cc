@@ -244,6 +244,21 @@ TEST_F(CatalogTest, DeletionDuringBuildReturnsAborted) {
   }
 }
 
+TEST_F(CatalogTest, RecreatedCollectionDoesNotGetOldBuild) {
+  const CollectionView old = CreateFruit(4);
+  const auto replace = [&](int done, int) {
+    if (done != 3) return absl::OkStatus();
+    EXPECT_EQ(*catalog_->Delete("fruit"), 4u);
+    return catalog_->Create(Fruit()).status();
+  };
+  EXPECT_THAT(catalog_->Build("fruit", replace), FailsWith(kAborted));
+  ASSERT_OK_AND_ASSIGN(const CollectionView young, catalog_->Find("fruit"));
+  EXPECT_NE(young.published->fingerprint, old.published->fingerprint);
+  EXPECT_EQ(young.retriever, nullptr);
+  EXPECT_THAT(catalog_->Upsert(old, MakeItems(2, 1)), FailsWith(kNotFound, "fruit"));
+  EXPECT_EQ(catalog_->Find("fruit")->items, 0u);
+}
+
 // No table of classes by classes.
 TEST_F(CatalogTest, BuildMemoryIsLinearInClasses) {
   constexpr int kClasses = 3000;
@@ -283,7 +298,7 @@ class WideCatalogTest : public CatalogTest {
 };
 
 // Only a scratch file needs the folder, so a missing folder shows whether there was one.
-TEST_F(WideCatalogTest, BuildAboveMemoryLimitUsesFile) {
+TEST_F(WideCatalogTest, BuildAboveMemoryLimitUsesFileAndGivesSameEmbedding) {
   ASSERT_GT(View().build_memory(CollectionView::Features::kInMemory), MemoryWithoutFeatures());
   catalog_.reset();
   catalog_ = *Catalog::Open(*SqliteStore::Open(directory_.path()), directory_ / "absent");
@@ -291,7 +306,16 @@ TEST_F(WideCatalogTest, BuildAboveMemoryLimitUsesFile) {
   EXPECT_THAT(catalog_->Build("wide", nullptr, MemoryWithoutFeatures()),
               FailsWith(kFailedPrecondition, "absent"));
   Reopen();
-  EXPECT_THAT(catalog_->Build("wide", nullptr, MemoryWithoutFeatures()), IsOk());
+  const auto in_memory = View().retriever;
+  ASSERT_THAT(catalog_->Build("wide", nullptr, MemoryWithoutFeatures()), IsOk());
+  const auto from_file = View().retriever;
+  EXPECT_EQ(from_file->version(), 2u);
+  EXPECT_EQ(from_file->objective(), in_memory->objective());
+  EXPECT_EQ(from_file->anchor_coordinates(), in_memory->anchor_coordinates());
+  RetrievalQuery query = SomeQuery();
+  query.post_processing_steps = 0;
+  EXPECT_EQ(from_file->Retrieve(query)->slots[0][0].row,
+            in_memory->Retrieve(query)->slots[0][0].row);
 }
 
 TEST_F(WideCatalogTest, PayloadsAboveMemoryLimitReturnResourceExhausted) {

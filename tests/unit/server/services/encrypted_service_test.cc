@@ -217,9 +217,12 @@ TEST_F(EncryptedSearch, DeadlineInTheMiddleEndsTheCall) {
   v1::SearchEncryptedRequest request = Good();
   const v1::EncryptedQuery query = request.queries(0);
   while (request.queries_size() < 2000) *request.add_queries() = query;
-  EXPECT_EQ(Search(request, absl::Milliseconds(500)).status.code(),
-            absl::StatusCode::kDeadlineExceeded);
-  ASSERT_TRUE(WaitUntil([&] { return Audited("SearchEncrypted").size() == 1; }));
+  // On a busy machine the request may not arrive in time.
+  ASSERT_TRUE(WaitUntil([&] {
+    EXPECT_EQ(Search(request, absl::Milliseconds(500)).status.code(),
+              absl::StatusCode::kDeadlineExceeded);
+    return !Audited("SearchEncrypted").empty();
+  }));
   EXPECT_NE(Audited("SearchEncrypted")[0]["code"], "OK");
   EXPECT_THAT(Search(Good()).status, IsOk());
 }

@@ -203,6 +203,9 @@ TEST(Mechanism, BoxOnTheGridIsInsideTheGivenOne) {
     EXPECT_LE(released(0, 0), .3);
     EXPECT_GE(released(0, 1), -.7);
     EXPECT_LE(released(0, 1), -.4);
+    // This is the form that is sent.
+    ASSERT_OK_AND_ASSIGN(const FloatMatrix sent, mechanism->Release(Matrix{{.2, -.5}}, bits));
+    EXPECT_TRUE(sent(0, 0) >= .1 && sent(0, 0) <= .3 && sent(0, 1) >= -.7 && sent(0, 1) <= -.4);
   }
 }
 
