@@ -87,7 +87,11 @@ Program::~Program() {
 }
 
 void Program::Signal(int signal) const {
-  if (!outcome_) ::kill(pid_, signal);
+  if (outcome_) return;
+  ::kill(pid_, signal);
+  // On a busy machine a thread may run on for a while.
+  siginfo_t stopped;
+  if (signal == SIGSTOP) ::waitid(P_PID, pid_, &stopped, WSTOPPED | WEXITED | WNOWAIT);
 }
 
 std::string Program::err() const { return WholeFile(err_); }

@@ -44,6 +44,7 @@ class Program {
   Program& operator=(const Program&) = delete;
 
   pid_t pid() const { return pid_; }
+  // After SIGSTOP it returns once all threads have stopped.
   void Signal(int signal) const;
 
   // Waits for the next line of standard output; nullopt at its end. A child that prints nothing for
