@@ -242,7 +242,8 @@ void AddBudgetCommand(CLI::App& app, Context& context) {
     const auto command = AddCommand(*budget, context, verb, description, run);
     return command.first->add_option("NAME", command.second->name, "The collection");
   };
-  add("show", "Granted, spent and left. Without NAME of all collections, without the server",
+  add("show",
+      "Granted, spent and left. Without NAME of all collections and operators, without the server",
       &Show);
   add("history", "Every grant and every release, oldest first", &History)->required();
   const auto [set, options] =

@@ -74,6 +74,7 @@ std::string RemedyOf(const absl::Status& status, const FieldProblem& problem,
   const std::string name =
       given == nullptr || given->count() == 0 ? "NAME" : given->results().front();
   if (field == "budget") {
+    // An operator's budget is named by SumOf, at the end of what was expected.
     const std::vector<std::string> parts =
         absl::StrSplit(problem.expected, absl::MaxSplits(" of operator ", 1));
     return absl::StrCat("; `privatemail budget set ",

@@ -12,7 +12,8 @@ namespace privatemail {
 // "; did you mean \"collection list\" or \"key list\"?" of at most three names; empty for none.
 std::string DidYouMean(const std::vector<std::string>& names);
 
-// DidYouMean the candidates whose last words are most similar to the mistyped one, if any is.
+// DidYouMean the candidates whose last words are a slip away from the mistyped one; else those that
+// begin with it; else the most similar ones, if any is.
 std::string Suggestion(absl::string_view mistyped, const std::vector<std::string>& candidates);
 
 }  // namespace privatemail

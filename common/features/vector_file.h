@@ -13,16 +13,16 @@
 //   Labels: its only one of 1 dimension.
 // - .fvecs: each row is the number of columns as int32, then that many float32; little-endian.
 // - .ivecs: as .fvecs with int32 values. Labels: one column. Vectors: values become floats.
-// - .csv: lines of numbers separated by commas; quotes and blanks around numbers and empty lines
-// are
-//   ignored.
+// - .csv: lines of numbers separated by commas. Quotes and blanks around numbers are ignored, as
+//   are empty lines.
 // - .txt: labels only, one a line.
 // A byte-order mark is skipped. A first line of names (each begins with a letter, '_' or '"'), or,
 // over rows with decimals or text, of the numbers 0, 1, ... and perhaps names, is skipped in
 // vectors; in labels only "label" or "labels" is, since another name may be that of a class. A
 // first line whose first cell is empty is a header over an index column, as pandas writes them; of
-// vectors also one whose first cell is "id" or ends in "_id". The index of vectors gives ids, that
-// of labels is skipped.
+// vectors also one whose first cell is "id" or ends in "_id". Over vectors its other cells are
+// numbers only if the next line begins with an integer or text; otherwise it is a row that lacks
+// its first number, and refused. The index of vectors gives ids, that of labels is skipped.
 #ifndef PRIVATEMAIL_COMMON_FEATURES_VECTOR_FILE_H_
 #define PRIVATEMAIL_COMMON_FEATURES_VECTOR_FILE_H_
 
