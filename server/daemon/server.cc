@@ -210,8 +210,7 @@ void ReloadKeys(KeyRing* keys) {
 }  // namespace
 
 RebuildOptions ToAutomaticBuildOptions(const DaemonOptions& options) {
-  // A shard counts the changes of all.
-  return {.share = options.auto_build_share * static_cast<double>(ShardOf(options).of),
+  return {.share = options.shard.empty() ? options.auto_build_share : 0,  // it builds with others
           .memory = options.limits.max_build_memory};
 }
 

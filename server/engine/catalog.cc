@@ -53,6 +53,12 @@ absl::Status CheckCanBeSharded(const PublishedCollection& published) {
       "graph, or serve it from daemons without the setting shard"));
 }
 
+std::shared_ptr<const Retriever> MakeRetriever(const PublishedCollection& published,
+                                               Embedding embedding) {
+  return std::make_shared<const Retriever>(published.parameters, published.anchors.labels,
+                                           std::move(embedding));
+}
+
 absl::Status DeletedDuringBuild(absl::string_view name) {
   return absl::AbortedError(
       absl::StrCat("collection ", name, " was deleted while it was being built"));
@@ -414,7 +420,7 @@ absl::StatusOr<Embedding> Catalog::EmbedStored(const CollectionView& view,
 }
 
 absl::Status Catalog::RunBuild(const CollectionPtr& collection, const StepObserver& observer,
-                               int64_t memory, bool check_labels) {
+                               int64_t memory, bool check_labels, uint64_t version) {
   const CollectionView view = collection->view();
   const PublishedCollection& published = *view.published;
   const StepObserver watch = [&](double done, int steps) -> absl::Status {
@@ -422,7 +428,8 @@ absl::Status Catalog::RunBuild(const CollectionPtr& collection, const StepObserv
     collection->SetBuildShare(done / steps);
     return observer ? observer(done, steps) : absl::OkStatus();
   };
-  PM_RETURN_IF_ERROR(watch(0, published.parameters.settings.steps));
+  const int steps = published.parameters.settings.steps;
+  PM_RETURN_IF_ERROR(watch(0, steps));
   PM_RETURN_IF_ERROR(ReserveForBuild(
       collection.get(), Retriever::MemoryFor(static_cast<int64_t>(view.items),
                                              published.parameters.settings.embedding_dim)));
@@ -431,25 +438,38 @@ absl::Status Catalog::RunBuild(const CollectionPtr& collection, const StepObserv
       [&] { embedding = EmbedStored(view, watch, memory, check_labels); });  // searches come first
   PM_RETURN_IF_ERROR(embedding.status());
   PM_RETURN_IF_ERROR(ReserveForBuild(collection.get(), Retriever::MemoryFor(*embedding)));
+  embedding->version = version;
   PM_ASSIGN_OR_RETURN(embedding->version, store_->SaveEmbedding(published.parameters, *embedding));
   // It is stored. If the rest fails, the Refresh after the build adopts it.
   absl::Cleanup refresh = [&] { collection->MarkOutdated(); };
-  PM_ASSIGN_OR_RETURN(auto deleted,
-                      store_->DeletedSince(published.parameters, embedding->version, /*after=*/0));
-  embedding->deleted = std::move(deleted).value_or(std::vector<DeletedItem>());
-  if (!Install(collection.get(), *std::move(embedding))) return DeletedDuringBuild(published.name);
+  const auto retriever = MakeRetriever(published, *std::move(embedding));
+  const ProductObserver poll = OncePerSecond([&](double) { return watch(steps, steps); });
+  PM_RETURN_IF_ERROR(
+      store_->TakeOver(published.parameters, retriever->version(), [&] { return poll(0); }));
+  PM_ASSIGN_OR_RETURN(const auto deleted, store_->DeletedSince(published.parameters,
+                                                               retriever->version(), /*after=*/0));
+  if (!collection->InstallRetriever(retriever, deleted.value_or(std::vector<DeletedItem>()))) {
+    return DeletedDuringBuild(published.name);
+  }
   QueueCells(collection);
   std::move(refresh).Cancel();
   return absl::OkStatus();
 }
 
 absl::StatusOr<CollectionView> Catalog::Build(absl::string_view name, const StepObserver& observer,
-                                              int64_t memory, LabelCheck label_check) {
+                                              int64_t memory, LabelCheck label_check,
+                                              uint64_t version) {
   if (store_->read_only()) PM_RETURN_IF_ERROR(store_->TryWritable());  // before the long work
   absl::StatusOr<CollectionView> found = Find(name);
   PM_RETURN_IF_ERROR(found.status());
   const CollectionPtr collection = CollectionView(*std::move(found)).collection;
-  if (store_->is_shard()) PM_RETURN_IF_ERROR(CheckCanBeSharded(*collection->view().published));
+  if (store_->is_shard()) {
+    PM_RETURN_IF_ERROR(CheckCanBeSharded(*collection->view().published));
+    if (version == 0) {
+      return absl::FailedPreconditionError(
+          "a shard builds together with all others: start the build at a front");
+    }
+  }
   PM_RETURN_IF_ERROR(collection->BeginBuild(/*needs_items=*/!store_->is_shard()));
   bool outdated = false;
   // Also after an exception, such as std::bad_alloc.
@@ -458,7 +478,7 @@ absl::StatusOr<CollectionView> Catalog::Build(absl::string_view name, const Step
     collection->accepts_labels() = label_check == LabelCheck::kOff;
   }
   const absl::Status outcome =
-      RunBuild(collection, observer, memory, !collection->accepts_labels());
+      RunBuild(collection, observer, memory, !collection->accepts_labels(), version);
   std::move(end).Invoke();
   // If the store is unavailable now, its watch refreshes later.
   if (outdated) Refresh().IgnoreError();
@@ -470,10 +490,7 @@ absl::StatusOr<CollectionView> Catalog::Build(absl::string_view name, const Step
 bool Catalog::Install(Collection* collection, Embedding embedding) {
   const std::vector<DeletedItem> deleted = std::move(embedding.deleted);
   const auto published = collection->view().published;
-  return collection->InstallRetriever(
-      std::make_shared<const Retriever>(published->parameters, published->anchors.labels,
-                                        std::move(embedding)),
-      deleted);
+  return collection->InstallRetriever(MakeRetriever(*published, std::move(embedding)), deleted);
 }
 
 absl::Status Catalog::Refresh() {

@@ -143,12 +143,17 @@ class Catalog {
   //   memory:    maximum bytes. If build_memory exceeds it, features are spooled to a file; the
   //              result is the same.
   //   label_check: with kOn, what CheckLabelsAgree refuses is refused.
+  //   version:     of the embedding; 0: the next. On a shard that of a front, NewEmbeddingVersion,
+  //                with which all shards build: the embedding is installed when all have theirs.
   // NOT_FOUND. FAILED_PRECONDITION: no anchors or items, of Embed, or of CheckLabelsAgree. ABORTED:
   // a build is running, the collection was deleted, or another daemon has embedded later items.
   // RESOURCE_EXHAUSTED: memory, resident_memory or disk.
   absl::StatusOr<CollectionView> Build(absl::string_view name, const StepObserver& observer,
                                        int64_t memory = std::numeric_limits<int64_t>::max(),
-                                       LabelCheck label_check = LabelCheck::kOff);
+                                       LabelCheck label_check = LabelCheck::kOff,
+                                       uint64_t version = 0);
+  // As in Store.
+  absl::StatusOr<uint64_t> NewEmbeddingVersion() const { return store_->NewEmbeddingVersion(); }
 
  private:
   using CollectionPtr = std::shared_ptr<Collection>;
@@ -202,7 +207,7 @@ class Catalog {
   void QueueRemovals();
 
   absl::Status RunBuild(const CollectionPtr& collection, const StepObserver& observer,
-                        int64_t memory, bool check_labels);
+                        int64_t memory, bool check_labels, uint64_t version);
   absl::StatusOr<Embedding> EmbedStored(const CollectionView& view, const StepObserver& observer,
                                         int64_t memory, bool check_labels);
   // Publishes an embedding that the store has, without the items that were deleted since. False:

@@ -6,6 +6,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "common/base/cancellation.h"
@@ -16,6 +17,7 @@
 #include "common/embedding/offered_schemes.h"
 #include "common/wire/proto_conversions.h"
 #include "server/services/collection_state.h"
+#include "server/services/shards.h"
 
 namespace privatemail::server {
 namespace {
@@ -141,10 +143,16 @@ absl::Status Build(Catalog* catalog, Call& call, const v1::BuildEmbeddingRequest
   PM_RETURN_IF_ERROR(CheckHasAnchors(name, before.published->parameters));
   progress.set_rows(before.items +
                     static_cast<uint64_t>(before.published->parameters.anchor_count));
+  uint64_t version = 0;  // that a front gives to the embeddings of all shards
+  if (catalog->is_shard() &&
+      !absl::SimpleAtoi(call.Metadata(kVersionMetadata).value_or("0"), &version)) {
+    return InvalidField(kVersionMetadata, "must be a number");
+  }
   PM_ASSIGN_OR_RETURN(const CollectionView built,
                       catalog->Build(name, report, call.limits().max_build_memory,
                                      request.accept_misalignment() ? Catalog::LabelCheck::kOff
-                                                                   : Catalog::LabelCheck::kOn));
+                                                                   : Catalog::LabelCheck::kOn,
+                                     version));
   progress.set_elapsed_seconds(absl::ToDoubleSeconds(running.Elapsed()));
   call.AddRows(static_cast<uint64_t>(built.retriever->items()));
   CollectionToProto(built, progress.mutable_collection());

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/field_error.h"
@@ -139,8 +140,9 @@ absl::Status Build(const Catalog& catalog, Shards& shards, const v1::BuildEmbedd
                    Call& call) {
   PM_ASSIGN_OR_RETURN(const CollectionView view, catalog.Find(request.collection()));
   PM_RETURN_IF_ERROR(CheckHasItems(view));
-  PM_ASSIGN_OR_RETURN(const auto streams,
-                      shards.Ask<v1::BuildEmbeddingResponse>(call, request, shards.size()));
+  PM_ASSIGN_OR_RETURN(const uint64_t version, catalog.NewEmbeddingVersion());
+  PM_ASSIGN_OR_RETURN(const auto streams, shards.Ask<v1::BuildEmbeddingResponse>(
+                                              call, request, shards.size(), version));
   v1::BuildEmbeddingResponse built;
   Parts parts;
   for (const auto& stream : streams) {
@@ -162,13 +164,26 @@ absl::Status Build(const Catalog& catalog, Shards& shards, const v1::BuildEmbedd
   return call.Write(built);
 }
 
-absl::Status Retrieve(const Catalog& catalog, Shards& shards, const v1::RetrieveRequest& request,
-                      Call& call) {
-  PM_ASSIGN_OR_RETURN(const CollectionView view,
-                      FindCollection(catalog, request.collection(), request.fingerprint()));
-  PM_RETURN_IF_ERROR(CheckHasClasses(request.collection(), view.published->parameters));
-  PM_RETURN_IF_ERROR(CheckLimit("k", request.k(), call.limits().max_k, "max_k"));
-  PM_ASSIGN_OR_RETURN(const auto answers, shards.AskBytes(call, request, shards.size()));
+// Calls `ask` until it returns another status than ABORTED, which says that the shards have not yet
+// come to one version. UNAVAILABLE: they did not within kMaxWait.
+absl::Status AskForOneVersion(Call& call, absl::FunctionRef<absl::Status()> ask) {
+  constexpr absl::Duration kMaxWait = absl::Seconds(20), kMaxPause = absl::Milliseconds(100);
+  const Stopwatch waited;
+  for (absl::Duration pause = absl::Milliseconds(1);; pause = std::min(2 * pause, kMaxPause)) {
+    const absl::Status status = ask();
+    if (!absl::IsAborted(status)) return status;
+    if (call.Cancelled()) return absl::CancelledError("the caller is gone");
+    if (waited.Elapsed() > kMaxWait) return absl::UnavailableError(status.message());
+    call.ReduceSearchMemoryTo(0);
+    absl::SleepFor(pause);
+  }
+}
+
+// What the shards answer, merged, with all but the slots parsed. ABORTED: the embeddings of some
+// are of earlier builds than those of others; asks again for the latest.
+absl::Status AskAndMerge(Shards& shards, v1::RetrieveRequest* request, Call& call,
+                         MergedSlots* merged, v1::RetrieveResponse* rest) {
+  PM_ASSIGN_OR_RETURN(const auto answers, shards.AskBytes(call, *request, shards.size()));
   std::vector<grpc::Slice> slices(answers.size());
   std::vector<absl::string_view> bytes;
   for (size_t shard = 0; shard < answers.size(); ++shard) {
@@ -178,21 +193,45 @@ absl::Status Retrieve(const Catalog& catalog, Shards& shards, const v1::Retrieve
     PM_RETURN_IF_ERROR(FromGrpc(answers[shard].front().DumpToSingleSlice(&slices[shard])));
     bytes.emplace_back(reinterpret_cast<const char*>(slices[shard].begin()), slices[shard].size());
   }
-  PM_ASSIGN_OR_RETURN(MergedSlots merged, MergeSlots(bytes, request.k()));
-  v1::RetrieveResponse rest;  // begins as that of the first shard, whose alignment it has
+  PM_ASSIGN_OR_RETURN(*merged, MergeSlots(bytes, request->k()));
+  uint64_t latest = 0;
   for (size_t shard = 0; shard < answers.size(); ++shard) {
     v1::RetrieveResponse part;
-    const absl::string_view encoded = merged.rests[shard];
+    const absl::string_view encoded = merged->rests[shard];
     if (!part.ParseFromArray(encoded.data(), static_cast<int>(encoded.size())) ||
         part.slots_size() > 0) {
       return absl::InternalError("the answer of a shard cannot be read");
     }
-    if (shard == 0) rest = part;
-    rest.set_embedding_version(std::min(rest.embedding_version(), part.embedding_version()));
-    rest.set_server_seconds(std::max(rest.server_seconds(), part.server_seconds()));
-    rest.set_changes_since_embedding(
-        std::max(rest.changes_since_embedding(), part.changes_since_embedding()));
+    if (shard == 0) *rest = part;  // the alignment is that of the first shard
+    latest = std::max(latest, part.embedding_version());
+    rest->set_embedding_version(std::min(rest->embedding_version(), part.embedding_version()));
+    rest->set_server_seconds(std::max(rest->server_seconds(), part.server_seconds()));
+    rest->set_changes_since_embedding(
+        std::max(rest->changes_since_embedding(), part.changes_since_embedding()));
   }
+  if (rest->embedding_version() == latest) return absl::OkStatus();
+  request->set_embedding_version(latest);
+  return absl::AbortedError(absl::StrCat("not all shards have version ", latest,
+                                         " of the embedding of collection ", request->collection(),
+                                         ": send it again, or build the collection again"));
+}
+
+absl::Status Retrieve(const Catalog& catalog, Shards& shards, const v1::RetrieveRequest& request,
+                      Call& call) {
+  PM_ASSIGN_OR_RETURN(const CollectionView view,
+                      FindCollection(catalog, request.collection(), request.fingerprint()));
+  PM_RETURN_IF_ERROR(CheckHasClasses(request.collection(), view.published->parameters));
+  PM_RETURN_IF_ERROR(CheckLimit("k", request.k(), call.limits().max_k, "max_k"));
+  MergedSlots merged;
+  v1::RetrieveResponse rest;
+  v1::RetrieveRequest asked = request;
+  PM_RETURN_IF_ERROR(AskForOneVersion(call, [&]() -> absl::Status {
+    const absl::Status status = AskAndMerge(shards, &asked, call, &merged, &rest);
+    // A shard that loads the latest embedding refuses to answer from its former one.
+    const bool is_late =
+        absl::IsUnavailable(status) && asked.embedding_version() > request.embedding_version();
+    return is_late ? absl::AbortedError(status.message()) : status;
+  }));
   rest.set_truncated(merged.matches < merged.slots * request.k());
   rest.AppendToString(&merged.bytes);
   PM_RETURN_IF_ERROR(
@@ -241,26 +280,6 @@ absl::Status RetrieveCells(const Catalog& catalog, Shards& shards,
 }
 
 using EncryptedParts = std::vector<std::vector<v1::SearchEncryptedResponse>>;
-
-// Answers of one version, the present one or a later one. Shards refuse a version that they have
-// left behind before they compute anything.
-absl::StatusOr<EncryptedParts> AskAtOneVersion(const Catalog& catalog, Shards& shards,
-                                               const v1::SearchEncryptedRequest& request,
-                                               Call& call, uint64_t* version) {
-  constexpr absl::Duration kMaxWait = absl::Seconds(20);
-  const Stopwatch waited;
-  while (true) {
-    PM_ASSIGN_OR_RETURN(const CollectionView view, catalog.Find(request.collection()));
-    *version = view.latest_version;
-    absl::StatusOr<EncryptedParts> parts =
-        shards.Ask<v1::SearchEncryptedResponse>(call, request, shards.size(), *version);
-    if (!absl::IsAborted(parts.status())) return parts;
-    if (call.Cancelled()) return absl::CancelledError("the caller is gone");
-    if (waited.Elapsed() > kMaxWait) return absl::UnavailableError(parts.status().message());
-    call.ReduceSearchMemoryTo(0);
-    absl::SleepFor(absl::Milliseconds(1));
-  }
-}
 
 absl::Status SendParts(EncryptedParts parts, const v1::SearchEncryptedRequest& request,
                        uint64_t version, Call& call) {
@@ -320,9 +339,17 @@ absl::Status Search(const Catalog& catalog, Shards& shards,
                     const v1::SearchEncryptedRequest& request, Call& call) {
   PM_RETURN_IF_ERROR(FindForEncryptedSearch(catalog, request).status());
   call.CountFurtherQueries(request.queries_size() - 1);
+  // The present version or a later one. Shards refuse a version that they have left behind before
+  // they compute anything.
   uint64_t version = 0;
-  PM_ASSIGN_OR_RETURN(EncryptedParts parts,
-                      AskAtOneVersion(catalog, shards, request, call, &version));
+  EncryptedParts parts;
+  PM_RETURN_IF_ERROR(AskForOneVersion(call, [&]() -> absl::Status {
+    PM_ASSIGN_OR_RETURN(const CollectionView view, catalog.Find(request.collection()));
+    version = view.latest_version;
+    PM_ASSIGN_OR_RETURN(
+        parts, shards.Ask<v1::SearchEncryptedResponse>(call, request, shards.size(), version));
+    return absl::OkStatus();
+  }));
   return SendParts(std::move(parts), request, version, call);
 }
 

@@ -22,7 +22,8 @@
 
 namespace privatemail::server {
 
-// Metadata of a call to a shard: the version of the collection that all shards are to show.
+// Metadata of a call to a shard: the version of the items that all shards are to show, or of the
+// embeddings that they are to build.
 inline constexpr char kVersionMetadata[] = "privatemail-version";
 
 // Calls all shards at once, each on one of its replicas. A call that fails is made to the next

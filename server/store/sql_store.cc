@@ -124,13 +124,14 @@ absl::StatusOr<SqlStore::CollectionSession> SqlStore::BeginWith(absl::string_vie
 }
 
 absl::StatusOr<SqlStore::EmbeddingRow> SqlStore::FindEmbedding(SqlSession* session,
-                                                               int64_t collection) {
+                                                               int64_t collection,
+                                                               absl::string_view table) {
   EmbeddingRow found;
-  PM_RETURN_IF_ERROR(
-      session->Query("SELECT version, items_version, key FROM embeddings WHERE collection = $1",
-                     {collection}, [&](const SqlRow& row) {
-                       found = {{row.Int(0), row.Int(1)}, row.Int(2)};
-                     }));
+  PM_RETURN_IF_ERROR(session->Query(
+      absl::StrCat("SELECT version, items_version, key FROM ", table, " WHERE collection = $1"),
+      {collection}, [&](const SqlRow& row) {
+        found = {{row.Int(0), row.Int(1)}, row.Int(2)};
+      }));
   return found;
 }
 
@@ -563,34 +564,43 @@ absl::StatusOr<uint64_t> SqlStore::SaveEmbedding(const PublicParameters& paramet
   if (embedding.collection != 0 && embedding.collection != collection.key) {
     return NoSuchCollection(uuid);
   }
-  PM_ASSIGN_OR_RETURN(const EmbeddingRow seen, FindEmbedding(session.get(), collection.key));
+  const absl::string_view table = is_shard() ? "prepared_embeddings" : "embeddings";
+  PM_ASSIGN_OR_RETURN(const EmbeddingRow seen, FindEmbedding(session.get(), collection.key, table));
   if (items_version < seen.items_version) return LaterEmbeddingError(seen.items_version);
   PM_ASSIGN_OR_RETURN(const int64_t key, NewKey(session.get()));
   PM_RETURN_IF_ERROR(WriteEmbeddedItems(session.get(), key, embedding));
   PM_RETURN_IF_ERROR(DeleteRows(session.get(), kEmbeddedItems, seen.key));
   PM_RETURN_IF_ERROR(FindCollection(session.get(), uuid, Lock::kChange).status());
-  PM_ASSIGN_OR_RETURN(const EmbeddingRow former, FindEmbedding(session.get(), collection.key));
+  PM_ASSIGN_OR_RETURN(const EmbeddingRow former,
+                      FindEmbedding(session.get(), collection.key, table));
   if (items_version < former.items_version) return LaterEmbeddingError(former.items_version);
   if (former.key != seen.key) {  // another daemon has saved one since
     PM_RETURN_IF_ERROR(DeleteRows(session.get(), kEmbeddedItems, former.key));
   }
-  PM_RETURN_IF_ERROR(DeleteCells(session.get(), collection.key));
-  const int64_t version = NextVersion(former.version, key);
+  const int64_t version =
+      embedding.version > 0 ? static_cast<int64_t>(embedding.version) : former.version + 1;
   const Matrix& anchors = embedding.anchor_coordinates;
   PM_RETURN_IF_ERROR(session->Run(
-      "INSERT INTO embeddings (collection, key, version, items_version, objective, "
-      "anchor_coordinates) VALUES ($1, $2, $3, $4, $5, $6) "
-      "ON CONFLICT (collection) DO UPDATE SET key = $2, version = $3, items_version = $4, "
-      "objective = $5, anchor_coordinates = $6",
+      absl::StrCat("INSERT INTO ", table,
+                   " (collection, key, version, items_version, objective, anchor_coordinates) "
+                   "VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (collection) DO UPDATE SET key = "
+                   "$2, version = $3, items_version = $4, objective = $5, anchor_coordinates = $6"),
       {collection.key, key, version, items_version, embedding.objective,
        SqlBytes{BytesOf(anchors.data(), anchors.size())}}));
-  PM_ASSIGN_OR_RETURN(const int64_t prunable,
-                      PrunableVersion(session.get(), collection, items_version));
-  PM_RETURN_IF_ERROR(session->Run("DELETE FROM deletions WHERE collection = $1 AND version <= $2",
-                                  {collection.key, prunable}));
-  PM_RETURN_IF_ERROR(Notify(session.get(), uuid));
+  if (!is_shard()) {
+    PM_RETURN_IF_ERROR(DeleteCells(session.get(), collection.key));
+    PM_RETURN_IF_ERROR(PruneTombstones(session.get(), collection, items_version));
+    PM_RETURN_IF_ERROR(Notify(session.get(), uuid));
+  }
   PM_RETURN_IF_ERROR(session->Commit());
   return static_cast<uint64_t>(version);
+}
+
+absl::Status SqlStore::PruneTombstones(SqlSession* session, const CollectionRow& collection,
+                                       int64_t items_version) {
+  PM_ASSIGN_OR_RETURN(const int64_t prunable, PrunableVersion(session, collection, items_version));
+  return session->Run("DELETE FROM deletions WHERE collection = $1 AND version <= $2",
+                      {collection.key, prunable});
 }
 
 absl::StatusOr<std::optional<Embedding>> SqlStore::LoadEmbedding(

@@ -178,8 +178,6 @@ class SqlStore : public Store {
   virtual absl::StatusOr<int64_t> NewKey(SqlSession* session) = 0;
   virtual absl::Status WriteEmbeddedItems(SqlSession* session, int64_t key,
                                           const Embedding& embedding) = 0;
-  // The version of an embedding with this key that replaces one of the version `former`.
-  virtual int64_t NextVersion(int64_t former, int64_t /*key*/) const { return former + 1; }
   // Tombstones up to this version are superfluous, now that there is an embedding of
   // `items_version`.
   virtual absl::StatusOr<int64_t> PrunableVersion(SqlSession* /*session*/,
@@ -208,7 +206,9 @@ class SqlStore : public Store {
   using ChangeFunction =
       absl::FunctionRef<absl::StatusOr<bool>(PublicParameters* parameters, int64_t items)>;
   absl::Status ChangeParameters(absl::string_view uuid, ChangeFunction change);
-  static absl::StatusOr<EmbeddingRow> FindEmbedding(SqlSession* session, int64_t collection);
+  // In the table of the embeddings, or in that of the ones that a shard has beside them.
+  static absl::StatusOr<EmbeddingRow> FindEmbedding(SqlSession* session, int64_t collection,
+                                                    absl::string_view table = "embeddings");
   // The key of the embedding of this version. ABORTED: the collection has another one.
   static absl::StatusOr<int64_t> FindEmbeddingKey(SqlSession* session, int64_t collection,
                                                   const EmbeddingVersion& of);
@@ -224,6 +224,9 @@ class SqlStore : public Store {
   // Deletes all rows of a key, in statements that each end within their time.
   static absl::Status DeleteRows(SqlSession* session, const LargeTable& table, int64_t key);
   static absl::Status DeleteCells(SqlSession* session, int64_t collection);
+  // Deletes tombstones up to PrunableVersion.
+  absl::Status PruneTombstones(SqlSession* session, const CollectionRow& collection,
+                               int64_t items_version);
 
   absl::Status ScanItems(const PublicParameters& parameters, absl::string_view after, int64_t limit,
                          bool with_features, absl::FunctionRef<bool(Item)> visit) override;

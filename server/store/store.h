@@ -139,8 +139,21 @@ class Store {
 
   // Replaces the collection's embedding; returns the new version. NOT_FOUND: the collection was
   // deleted, even if it was imported again. ABORTED: the stored embedding is of later items.
+  // A shard stores it beside the present embedding, which TakeOver replaces.
   virtual absl::StatusOr<uint64_t> SaveEmbedding(const PublicParameters& parameters,
                                                  const Embedding& embedding) = 0;
+  // A version for the embeddings that all shards build together, later than all former ones.
+  virtual absl::StatusOr<uint64_t> NewEmbeddingVersion() {
+    return absl::UnimplementedError("this store has no shards");
+  }
+  // On a shard: waits until all shards have saved an embedding of this version, and makes these
+  // embeddings the present ones in one transaction. poll: called about ten times a second; its
+  // error ends the wait and is returned; the next build deletes what was saved. ABORTED: another
+  // build has taken the place of this one.
+  virtual absl::Status TakeOver(const PublicParameters& /*parameters*/, uint64_t /*version*/,
+                                absl::FunctionRef<absl::Status()> /*poll*/) {
+    return absl::OkStatus();
+  }
 
   // Empty before the first build. NOT_FOUND.
   virtual absl::StatusOr<std::optional<Embedding>> LoadEmbedding(

@@ -144,7 +144,7 @@ struct ItemChanges {
 // A finished embedding with labels and payloads, so that later writes show after the next build
 // only.
 struct Embedding {
-  uint64_t version = 0;               // from 1, set by the store on saving
+  uint64_t version = 0;               // from 1; 0 on saving: the next
   uint64_t items_version = 0;         // version of its gallery
   int64_t collection = 0;             // key of its gallery's collection; 0: not checked on saving
   double objective = 0;               // Tr(Z' L_X Z) - alpha Tr(Z' L_Y Z)

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "common/base/operator_only_error.h"
 #include "common/base/status_macros.h"
 #include "server/store/decode.h"
@@ -21,6 +22,8 @@ namespace {
 // - items.inserted, items.version: the versions of an item's insertion and of its last change.
 // - items: partitions items_0 to items_15 (kPartitions), which shards divide among themselves.
 // - deletions: tombstones until an embedding without the items is saved.
+// - prepared_embeddings (of shards only): the embedding that waits for those of the other shards
+//   or, with version 0, what is left of the one that it has replaced.
 // - cells: of an embedding, whose key they name. Their keys are of the same sequence. Parts are
 //   large and hard to compress.
 constexpr int64_t kPostgresSchemaVersion = 2;
@@ -176,13 +179,17 @@ absl::Status PreparePostgresSchema(postgres::Pool* pool, const Shard& shard) {
   } else if (version == 1) {
     PM_RETURN_IF_ERROR(PartitionItems(transaction.get()));
   }
-  if (shard.of > 1) {
-    const std::string schema = SchemaOf(shard);
+  // Those of all shards, which take over embeddings in one transaction.
+  for (int64_t number = 1; shard.of > 1 && number <= shard.of; ++number) {
+    const std::string schema = SchemaOf({number, shard.of});
     PM_ASSIGN_OR_RETURN(
         const int64_t exists,
         transaction->QueryInt("SELECT count(*) FROM pg_namespace WHERE nspname = $1",
                               {SqlText{schema}}));
-    if (exists == 0) PM_RETURN_IF_ERROR(transaction->Execute(ShardSchema(shard)));
+    if (exists == 0) PM_RETURN_IF_ERROR(transaction->Execute(ShardSchema({number, shard.of})));
+    PM_RETURN_IF_ERROR(transaction->Execute(
+        absl::StrCat("CREATE TABLE IF NOT EXISTS ", schema,
+                     ".prepared_embeddings (LIKE embeddings, PRIMARY KEY (collection))")));
   }
   return transaction->Commit();
 }
@@ -235,8 +242,7 @@ absl::StatusOr<std::unique_ptr<PostgresStore>> PostgresStore::Open(
     PM_RETURN_IF_ERROR(PreparePostgresSchema(&whole, shard));
   }
   if (shard.of > 1) info.search_path = absl::StrCat(SchemaOf(shard), ", ", info.search_path);
-  auto store =
-      std::unique_ptr<PostgresStore>(new PostgresStore(std::move(info), options, shard.of > 1));
+  auto store = std::unique_ptr<PostgresStore>(new PostgresStore(std::move(info), options, shard));
   if (shard.of > 1) PM_RETURN_IF_ERROR(store->DeleteFormerEmbeddings());
   return store;
 }
@@ -346,28 +352,112 @@ absl::StatusOr<uint64_t> PostgresStore::Delete(absl::string_view uuid) {
   const auto& [session, collection] = begun;
   PM_RETURN_IF_ERROR(DeleteRows(session.get(), kItems, collection.key));
   PM_RETURN_IF_ERROR(DeleteRows(session.get(), kDeletions, collection.key));
-  PM_RETURN_IF_ERROR(DeleteEmbedding(session.get(), collection.key));
+  PM_RETURN_IF_ERROR(DeleteCells(session.get(), collection.key));
+  PM_RETURN_IF_ERROR(DeleteEmbedding(session.get(), collection.key, "embeddings"));
   PM_RETURN_IF_ERROR(session->Run("DELETE FROM collections WHERE key = $1", {collection.key}));
   PM_RETURN_IF_ERROR(Notify(session.get(), uuid));
   PM_RETURN_IF_ERROR(session->Commit());
   return static_cast<uint64_t>(collection.items);
 }
 
-absl::Status PostgresStore::DeleteEmbedding(SqlSession* session, int64_t collection) {
-  PM_ASSIGN_OR_RETURN(const EmbeddingRow embedding, FindEmbedding(session, collection));
+absl::StatusOr<uint64_t> PostgresStore::NewEmbeddingVersion() {
+  PM_ASSIGN_OR_RETURN(const auto session, Begin(/*writes=*/true));
+  PM_ASSIGN_OR_RETURN(const int64_t key, NewKey(session.get()));
+  PM_RETURN_IF_ERROR(session->Commit());
+  return static_cast<uint64_t>(key);
+}
+
+absl::Status PostgresStore::TakeOver(const PublicParameters& parameters, uint64_t version,
+                                     absl::FunctionRef<absl::Status()> poll) {
+  if (!is_shard()) return absl::OkStatus();
+  int64_t key = 0;
+  while (true) {
+    PM_ASSIGN_OR_RETURN(const bool taken,
+                        TryTakeOver(parameters, static_cast<int64_t>(version), &key));
+    if (taken) break;
+    PM_RETURN_IF_ERROR(poll());
+    absl::SleepFor(absl::Milliseconds(100));
+  }
+  DeletePrepared(parameters).IgnoreError();  // or else the next build does
+  return absl::OkStatus();
+}
+
+absl::Status PostgresStore::DeletePrepared(const PublicParameters& parameters) {
+  PM_ASSIGN_OR_RETURN(const auto begun, BeginWith(parameters.collection_uuid, Lock::kKeepAlive));
+  const auto& [session, collection] = begun;
+  PM_ASSIGN_OR_RETURN(const EmbeddingRow replaced,
+                      FindEmbedding(session.get(), collection.key, "prepared_embeddings"));
+  if (replaced.version != 0) return absl::OkStatus();  // another build has begun
+  PM_RETURN_IF_ERROR(DeleteRows(session.get(), kEmbeddedItems, replaced.key));
+  PM_RETURN_IF_ERROR(session->Run(
+      "DELETE FROM prepared_embeddings WHERE collection = $1 AND version = 0", {collection.key}));
+  return session->Commit();
+}
+
+absl::StatusOr<bool> PostgresStore::TryTakeOver(const PublicParameters& parameters, int64_t version,
+                                                int64_t* key) {
+  std::string prepared = "SELECT 0";  // the number of shards that have saved it
+  for (int64_t number = 1; number <= shard_.of; ++number) {
+    absl::StrAppend(&prepared, " + (SELECT count(*) FROM ", SchemaOf({number, shard_.of}),
+                    ".prepared_embeddings WHERE collection = $1 AND version = $2)");
+  }
+  // First without the lock, which writers take.
+  for (const Lock lock : {Lock::kRead, Lock::kChange}) {
+    PM_ASSIGN_OR_RETURN(const auto begun, BeginWith(parameters.collection_uuid, lock));
+    const auto& [session, collection] = begun;
+    PM_ASSIGN_OR_RETURN(const EmbeddingRow present, FindEmbedding(session.get(), collection.key));
+    if (present.version == version) return true;  // another shard was the last to save one
+    PM_ASSIGN_OR_RETURN(const EmbeddingRow own,
+                        FindEmbedding(session.get(), collection.key, "prepared_embeddings"));
+    if (*key == 0) *key = own.key;
+    if (own.version != version || own.key != *key) {
+      return absl::AbortedError("another build has taken the place of this one");
+    }
+    PM_ASSIGN_OR_RETURN(const int64_t count,
+                        session->QueryInt(prepared, {collection.key, version}));
+    if (count < shard_.of) return false;
+    if (lock == Lock::kRead) continue;
+    for (int64_t number = 1; number <= shard_.of; ++number) {
+      PM_RETURN_IF_ERROR(static_cast<postgres::Transaction&>(*session).Execute(absl::StrCat(
+          "SET LOCAL search_path = ", SchemaOf({number, shard_.of}), ", privatemail")));
+      PM_ASSIGN_OR_RETURN(const EmbeddingRow former, FindEmbedding(session.get(), collection.key));
+      PM_RETURN_IF_ERROR(DeleteCells(session.get(), collection.key));
+      PM_RETURN_IF_ERROR(
+          session->Run("DELETE FROM embeddings WHERE collection = $1", {collection.key}));
+      PM_RETURN_IF_ERROR(session->Run(
+          "INSERT INTO embeddings SELECT * FROM prepared_embeddings WHERE collection = $1",
+          {collection.key}));
+      PM_RETURN_IF_ERROR(
+          session->Run("UPDATE prepared_embeddings SET key = $2, version = 0 WHERE collection = $1",
+                       {collection.key, former.key}));
+    }
+    PM_RETURN_IF_ERROR(PruneTombstones(session.get(), collection, own.items_version));
+    PM_RETURN_IF_ERROR(Notify(session.get(), parameters.collection_uuid));
+    PM_RETURN_IF_ERROR(session->Commit());
+  }
+  return true;
+}
+
+absl::Status PostgresStore::DeleteEmbedding(SqlSession* session, int64_t collection,
+                                            absl::string_view table) {
+  PM_ASSIGN_OR_RETURN(const EmbeddingRow embedding, FindEmbedding(session, collection, table));
   PM_RETURN_IF_ERROR(DeleteRows(session, kEmbeddedItems, embedding.key));
-  PM_RETURN_IF_ERROR(DeleteCells(session, collection));
-  return session->Run("DELETE FROM embeddings WHERE collection = $1", {collection});
+  return session->Run(absl::StrCat("DELETE FROM ", table, " WHERE collection = $1"), {collection});
 }
 
 absl::Status PostgresStore::DeleteFormerEmbeddings() {
   PM_ASSIGN_OR_RETURN(const auto session, Begin(/*writes=*/true));
-  std::vector<int64_t> former;
-  PM_RETURN_IF_ERROR(session->Query(
-      "SELECT collection FROM embeddings WHERE collection NOT IN (SELECT key FROM collections)", {},
-      [&](const SqlRow& row) { former.push_back(row.Int(0)); }));
-  for (const int64_t collection : former) {
-    PM_RETURN_IF_ERROR(DeleteEmbedding(session.get(), collection));
+  for (const char* table : {"embeddings", "prepared_embeddings"}) {
+    std::vector<int64_t> former;
+    PM_RETURN_IF_ERROR(session->Query(absl::StrCat("SELECT collection FROM ", table,
+                                                   " WHERE collection NOT IN (SELECT key FROM "
+                                                   "collections)"),
+                                      {},
+                                      [&](const SqlRow& row) { former.push_back(row.Int(0)); }));
+    for (const int64_t collection : former) {
+      PM_RETURN_IF_ERROR(DeleteCells(session.get(), collection));
+      PM_RETURN_IF_ERROR(DeleteEmbedding(session.get(), collection, table));
+    }
   }
   return session->Commit();
 }
@@ -381,7 +471,7 @@ absl::StatusOr<std::shared_ptr<const void>> PostgresStore::ClaimCells(
       const postgres::Result locked,
       session->Query("SELECT pg_try_advisory_lock(hashtextextended($1, 0))::int",
                      {SqlText{absl::StrCat(parameters.collection_uuid,
-                                           is_shard_ ? pool_.info().search_path : "")}}));
+                                           is_shard() ? pool_.info().search_path : "")}}));
   if (locked.Int(0) == 1) return session;
   return std::shared_ptr<const void>();
 }

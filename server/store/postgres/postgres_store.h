@@ -38,9 +38,13 @@ class PostgresStore final : public SqlStore {
       const std::string& conninfo, const postgres::PoolOptions& options = {},
       const Shard& shard = {});
 
-  bool is_shard() const override { return is_shard_; }
+  bool is_shard() const override { return shard_.of > 1; }
 
   absl::StatusOr<uint64_t> Delete(absl::string_view uuid) override;
+  // Of the sequence of keys, which are those of former embeddings or later.
+  absl::StatusOr<uint64_t> NewEmbeddingVersion() override;
+  absl::Status TakeOver(const PublicParameters& parameters, uint64_t version,
+                        absl::FunctionRef<absl::Status()> poll) override;
   absl::StatusOr<std::shared_ptr<const void>> ClaimCells(
       const PublicParameters& parameters) override;
   std::unique_ptr<ChangeWatch> Watch(std::function<absl::Status()> changed,
@@ -58,11 +62,6 @@ class PostgresStore final : public SqlStore {
                           absl::string_view columns, absl::Span<const SqlValue> values,
                           absl::string_view suffix) override;
   absl::StatusOr<int64_t> NewKey(SqlSession* session) override;
-  // Keys, which are of one sequence: a searcher who has seen an embedding of other shards, before
-  // the number of shards changed, must not find this one too old.
-  int64_t NextVersion(int64_t former, int64_t key) const override {
-    return is_shard_ ? std::max(former + 1, key) : former + 1;
-  }
   absl::Status WriteEmbeddedItems(SqlSession* session, int64_t key,
                                   const Embedding& embedding) override;
   // Without statistics, as soon after an ingest, the planner would sort all further rows for each
@@ -76,14 +75,22 @@ class PostgresStore final : public SqlStore {
   absl::Status Damaged(absl::string_view what) const override;
 
  private:
-  PostgresStore(postgres::ConnectionInfo info, const postgres::PoolOptions& options, bool is_shard)
-      : is_shard_(is_shard), pool_(std::move(info), options) {}
-  // Deletes the embedding with its cells. Without effect if there is none.
-  static absl::Status DeleteEmbedding(SqlSession* session, int64_t collection);
+  PostgresStore(postgres::ConnectionInfo info, const postgres::PoolOptions& options, Shard shard)
+      : shard_(shard), pool_(std::move(info), options) {}
+  // Without effect if the table has none of the collection.
+  static absl::Status DeleteEmbedding(SqlSession* session, int64_t collection,
+                                      absl::string_view table);
   // Deletes what this shard still has of deleted collections.
   absl::Status DeleteFormerEmbeddings();
 
-  const bool is_shard_;
+  // TakeOver without the wait. False: not all shards have saved an embedding of this version.
+  // key: of the one that this shard has saved; 0 at first, then set.
+  absl::StatusOr<bool> TryTakeOver(const PublicParameters& parameters, int64_t version,
+                                   int64_t* key);
+  // Deletes what is left of the embedding that was replaced.
+  absl::Status DeletePrepared(const PublicParameters& parameters);
+
+  const Shard shard_;
   postgres::Pool pool_;
 };
 

@@ -159,7 +159,6 @@ TEST_F(TwoDaemons, ShardsDivideItemsAndHaveTheirOwnEmbeddings) {
   ASSERT_THAT(Import(one_.get(), fruit_, ManyItems(kItems)), IsOk());
   std::set<std::string> all;
   std::vector<std::unique_ptr<PostgresStore>> shards;
-  uint64_t last_version = 0;
   for (int i = 1; i <= kShards; ++i) {
     shards.push_back(*PostgresStore::Open(conninfo_, {}, {i, kShards}));
     const Gallery part = *shards.back()->LoadGallery(fruit_.parameters);
@@ -178,20 +177,48 @@ TEST_F(TwoDaemons, ShardsDivideItemsAndHaveTheirOwnEmbeddings) {
                                    }),
         IsOk());
     EXPECT_EQ(read, part.ids.size());
-    Embedding embedding = SomeEmbedding(i);
-    embedding.items_version = kItems;
-    const uint64_t version = *shards.back()->SaveEmbedding(fruit_.parameters, embedding);
-    EXPECT_GT(version, last_version) << "a searcher has seen that of another shard";
-    last_version = version;
   }
+  const uint64_t first = *one_->NewEmbeddingVersion();
+  const auto save = [&](int shard, int rows, uint64_t version, uint64_t items_version) {
+    Embedding embedding = SomeEmbedding(rows);
+    embedding.version = version;
+    embedding.items_version = items_version;
+    EXPECT_THAT(shards[shard]->SaveEmbedding(fruit_.parameters, embedding), IsOk());
+  };
+  const auto take_over = [&](int shard, uint64_t version) {
+    return shards[shard]->TakeOver(fruit_.parameters, version,
+                                   [] { return absl::CancelledError("waits"); });
+  };
+  const auto version_of = [&](int shard) {
+    return shards[shard]->ListStates()->front().embedding_version;
+  };
+  for (int i = 0; i < kShards; ++i) {
+    EXPECT_EQ(version_of(0), 0u);
+    save(i, i + 1, first, kItems);
+  }
+  ASSERT_THAT(take_over(1, first), IsOk());
+  for (int i = 0; i < kShards; ++i) EXPECT_EQ(version_of(i), first);
+  ASSERT_THAT(take_over(0, first), IsOk()) << "it has its embedding already";
   EXPECT_EQ(all.size(), static_cast<size_t>(kItems));
   EXPECT_FALSE(one_->LoadEmbedding(fruit_.parameters)->has_value());
   // Another shard may still need what this one's embedding does not.
   ASSERT_THAT(one_->DeleteItems(fruit_.parameters, {"000001"}), IsOk());
-  Embedding later = SomeEmbedding(2);
-  later.items_version = kItems + 1;
-  ASSERT_THAT(shards[0]->SaveEmbedding(fruit_.parameters, later), IsOk());
-  EXPECT_EQ(shards[0]->LoadEmbedding(fruit_.parameters)->value().ids.size(), 2u);
+  // Without the others nothing is taken over.
+  const uint64_t later = *one_->NewEmbeddingVersion();
+  save(0, 2, later, kItems + 1);
+  EXPECT_TRUE(absl::IsCancelled(take_over(0, later)));
+  // Nor is an embedding of another build.
+  const uint64_t latest = *one_->NewEmbeddingVersion();
+  EXPECT_GT(latest, later);
+  save(0, 2, later, kItems + 1);
+  for (int i = 1; i < kShards; ++i) save(i, 2, latest, kItems + 1);
+  EXPECT_TRUE(absl::IsCancelled(take_over(1, latest)));
+  EXPECT_TRUE(absl::IsAborted(take_over(0, latest)));
+  EXPECT_EQ(version_of(0), first);
+  EXPECT_EQ(PostgresServer::Ask(conninfo_,
+                                "SELECT count(*) FROM privatemail_shard_1_of_3.embedded_items"),
+            "3")
+      << "those of the first and the last build, and of none in between";
   const Embedding other = shards[2]->LoadEmbedding(fruit_.parameters)->value();
   EXPECT_EQ(other.ids.size(), 3u);
   ASSERT_THAT(other.deleted, SizeIs(1));
@@ -213,16 +240,20 @@ TEST_F(TwoDaemons, TombstonesStayUntilNoShardNeedsThem) {
   const auto other = *PostgresStore::Open(conninfo_, {}, {2, 2});
   Embedding embedding = SomeEmbedding(2);
   embedding.items_version = 4;
-  const auto tombstones_after_save = [&](PostgresStore& store) {
-    EXPECT_THAT(store.SaveEmbedding(fruit_.parameters, embedding), IsOk());
+  embedding.version = *one_->NewEmbeddingVersion();
+  const auto tombstones = [&] {
     return PostgresServer::Ask(conninfo_, "SELECT count(*) FROM privatemail.deletions");
   };
-  EXPECT_EQ(tombstones_after_save(*shard), "1") << "the other shard may be building";
-  EXPECT_EQ(tombstones_after_save(*other), "1") << "encrypted rows may follow by it";
+  for (PostgresStore* store : {shard.get(), other.get()}) {
+    ASSERT_THAT(store->SaveEmbedding(fruit_.parameters, embedding), IsOk());
+  }
+  EXPECT_THAT(shard->TakeOver(fruit_.parameters, embedding.version, absl::OkStatus), IsOk());
+  EXPECT_EQ(tombstones(), "1") << "encrypted rows may follow by it";
   PostgresServer::Ask(
       conninfo_,
       absl::StrCat("UPDATE privatemail.collections SET latest_version = ", kKeptTombstones + 4));
-  EXPECT_EQ(tombstones_after_save(*one_), "0");
+  ASSERT_THAT(one_->SaveEmbedding(fruit_.parameters, embedding), IsOk());
+  EXPECT_EQ(tombstones(), "0");
 }
 
 // Tables of version 1, whose items had no partitions.
