@@ -250,24 +250,36 @@ std::string DaemonServer::admin_key_path() const {
 }
 
 Maintenance::Hooks DaemonServer::MaintenanceHooks() {
-  return {.check =
-              [this](const CollectionView& view) {
-                return CheckLimit("memory of this build in bytes",
-                                  view.build_memory(CollectionView::Features::kInFile),
-                                  this->options().limits.max_build_memory, "memory / 4");
-              },
-          .ended =
-              [](const std::string& name, const absl::Status& outcome) {
-                if (outcome.ok()) {
-                  Log(LogLevel::kInfo, "built after changes", {{"collection", name}});
-                } else if (!absl::IsCancelled(outcome)) {
-                  Log(LogLevel::kWarning,
-                      absl::StrCat("the build after changes failed, the former embedding stays: ",
-                                   outcome.message()),
-                      {{"collection", name}});
-                }
-              },
-          .read_only = LogReadOnly};
+  Maintenance::Hooks hooks = {
+      .check =
+          [this](const CollectionView& view) {
+            return CheckLimit("memory of this build in bytes",
+                              view.build_memory(CollectionView::Features::kInFile),
+                              this->options().limits.max_build_memory, "memory / 4");
+          },
+      .ended =
+          [](const std::string& name, const absl::Status& outcome) {
+            if (outcome.ok()) {
+              Log(LogLevel::kInfo, "built after changes", {{"collection", name}});
+            } else if (!absl::IsCancelled(outcome) &&
+                       !absl::IsAborted(outcome)) {  // another builds
+              Log(LogLevel::kWarning,
+                  absl::StrCat("the build after changes failed, the former embedding stays: ",
+                               outcome.message()),
+                  {{"collection", name}});
+            }
+          },
+      .read_only = LogReadOnly};
+  if (Shards* const shards = parts_.shards.get(); shards != nullptr) {
+    hooks.check = [](const CollectionView& /*view*/) { return absl::OkStatus(); };  // shards do
+    hooks.embedded = [shards](const auto& cancelled) {
+      return EmbeddedByShards(shards, cancelled);
+    };
+    hooks.build = [this, shards](const std::string& name, const auto& cancelled) {
+      return BuildShards(parts_.catalog.get(), shards, name, cancelled);
+    };
+  }
+  return hooks;
 }
 
 absl::StatusOr<std::unique_ptr<DaemonServer>> DaemonServer::Start(const DaemonOptions& options) {

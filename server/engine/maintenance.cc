@@ -5,17 +5,12 @@
 #include <new>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
 namespace privatemail::server {
 namespace {
-
-bool CrossesShare(const CollectionView& view, double share) {
-  if (!(share > 0) || view.retriever == nullptr || view.items == 0) return false;
-  const double embedded = std::max<double>(1, static_cast<double>(view.retriever->items()));
-  return static_cast<double>(view.changes_since_embedding()) >= share * embedded;
-}
 
 // Short against the quiet period, long against the cost of a poll.
 absl::Duration PollInterval(const RebuildOptions& options) {
@@ -23,10 +18,9 @@ absl::Duration PollInterval(const RebuildOptions& options) {
 }
 
 // Converts exceptions, which no gRPC handler does here.
-absl::Status TryBuild(Catalog* catalog, const std::string& name, const StepObserver& observer,
-                      int64_t memory) {
+absl::Status Try(absl::FunctionRef<absl::Status()> build) {
   try {
-    return catalog->Build(name, observer, memory, Catalog::LabelCheck::kAsBefore).status();
+    return build();
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError("the server has not enough memory for this build");
   } catch (const std::exception& error) {
@@ -71,16 +65,43 @@ void Maintenance::Poll(const std::atomic<bool>& stopped) {
     const std::lock_guard<std::mutex> guard(mutex_);
     options = options_;
   }
-  if (const std::string name = Next(options); !name.empty()) Build(name, options.memory, stopped);
+  if (const std::string name = Next(options, stopped); !name.empty())
+    Build(name, options.memory, stopped);
   QueuePoll(PollInterval(options));
 }
 
-std::string Maintenance::Next(const RebuildOptions& options) {
+std::optional<std::map<std::string, EmbeddedItems>> Maintenance::Embedded(
+    const std::vector<CollectionView>& views, const std::atomic<bool>& stopped) const {
+  if (hooks_.embedded) return hooks_.embedded([&] { return stopped.load(); });
+  std::map<std::string, EmbeddedItems> embedded;
+  for (const CollectionView& view : views) {
+    if (view.retriever == nullptr) continue;
+    embedded[view.published->name] = {static_cast<uint64_t>(view.retriever->items()),
+                                      view.changes_since_embedding()};
+  }
+  return embedded;
+}
+
+std::string Maintenance::Next(const RebuildOptions& options, const std::atomic<bool>& stopped) {
+  const std::vector<CollectionView> views = catalog_->List();
+  std::pair<double, uint64_t> asking = {options.share, 0};
+  for (const CollectionView& view : views) asking.second += view.latest_version;
+  if (!(options.share > 0)) due_.clear();
+  // Shards log every call.
+  if (!(options.share > 0) || (asking == asked_ && due_.empty())) return "";
+  const auto embedded = Embedded(views, stopped);
+  if (!embedded.has_value()) return "";
+  asked_ = asking;
   const Clock::time_point now = Clock::now();
   std::map<std::string, DueCollection> due;
   std::string next;
-  for (const CollectionView& view : catalog_->List()) {
-    if (!CrossesShare(view, options.share)) continue;
+  for (const CollectionView& view : views) {
+    const auto built = embedded->find(view.published->name);
+    if (built == embedded->end() || view.items == 0 ||
+        static_cast<double>(built->second.changes) <
+            options.share * std::max<double>(1, static_cast<double>(built->second.items))) {
+      continue;
+    }
     const std::string& uuid = view.published->parameters.collection_uuid;
     const auto known = due_.find(uuid);
     DueCollection seen =
@@ -105,7 +126,13 @@ void Maintenance::Build(const std::string& name, int64_t memory, const std::atom
   absl::StatusOr<CollectionView> view = catalog_->Find(name);
   if (!view.ok()) return;  // deleted since Next
   absl::Status outcome = hooks_.check(*view);
-  if (outcome.ok()) outcome = TryBuild(catalog_, name, observer, memory);
+  if (outcome.ok() && hooks_.build) {
+    outcome = Try([&] { return hooks_.build(name, [&] { return stopped.load(); }); });
+  } else if (outcome.ok()) {
+    outcome = Try([&] {
+      return catalog_->Build(name, observer, memory, Catalog::LabelCheck::kAsBefore).status();
+    });
+  }
   hooks_.ended(name, outcome);
   const std::string& uuid = view->published->parameters.collection_uuid;
   if (outcome.ok()) {

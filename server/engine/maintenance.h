@@ -9,7 +9,10 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -25,6 +28,12 @@ struct RebuildOptions {
   // repeatedly, and at the latest after kMaxQuietPeriods times this time.
   absl::Duration quiet = absl::Seconds(5);
   int64_t memory = std::numeric_limits<int64_t>::max();  // bytes, as in Catalog::Build
+};
+
+// These are the items that a collection has embedded, and the changes since.
+struct EmbeddedItems {
+  uint64_t items = 0;
+  uint64_t changes = 0;
 };
 
 // Tries a read-only catalog every kRecoveryInterval until it takes writes, and never again after
@@ -43,6 +52,13 @@ class Maintenance {
     // Called by the constructor with the reason if the catalog is read-only, and with OK once it
     // takes writes; never if it takes them from the start.
     std::function<void(const absl::Status&)> read_only = nullptr;
+    // On a front, whose catalog has no embeddings: those of its shards by the names of collections
+    // that are built, nullopt while they cannot say; and a build of all shards. Null: those of the
+    // catalog.
+    using Cancelled = std::function<bool()>;
+    std::function<std::optional<std::map<std::string, EmbeddedItems>>(const Cancelled&)> embedded =
+        nullptr;
+    std::function<absl::Status(const std::string& collection, const Cancelled&)> build = nullptr;
   };
 
   // The catalog and what the hooks use must outlive it. Destruction cancels a running build, which
@@ -65,12 +81,15 @@ class Maintenance {
   void QueuePoll(absl::Duration delay);
   void Poll(const std::atomic<bool>& stopped);
   // The name of a collection that is to be built now; empty: none.
-  std::string Next(const RebuildOptions& options);
+  std::string Next(const RebuildOptions& options, const std::atomic<bool>& stopped);
+  std::optional<std::map<std::string, EmbeddedItems>> Embedded(
+      const std::vector<CollectionView>& views, const std::atomic<bool>& stopped) const;
   void Build(const std::string& name, int64_t memory, const std::atomic<bool>& stopped);
 
   Catalog* const catalog_;
   const Hooks hooks_;
   std::map<std::string, DueCollection> due_;  // by UUID; used by jobs only
+  std::pair<double, uint64_t> asked_;         // share, and versions of all, as Next asked last
   std::mutex mutex_;                          // guards options_
   RebuildOptions options_;
   // Last: its jobs use the other members. Builds lower their priority themselves.

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -136,28 +137,40 @@ absl::Status List(const Catalog& catalog, Shards& shards, const v1::ListCollecti
   return absl::OkStatus();
 }
 
-absl::Status Build(const Catalog& catalog, Shards& shards, const v1::BuildEmbeddingRequest& request,
-                   Call& call) {
+// Returns what the shards have built together, without the collection, whose `parts` it sets.
+absl::StatusOr<v1::BuildEmbeddingResponse> BuildAll(const Catalog& catalog, Shards& shards,
+                                                    const v1::BuildEmbeddingRequest& request,
+                                                    const ShardCall& call, Parts* parts) {
   PM_ASSIGN_OR_RETURN(const CollectionView view, catalog.Find(request.collection()));
   PM_RETURN_IF_ERROR(CheckHasItems(view));
   PM_ASSIGN_OR_RETURN(const uint64_t version, catalog.NewEmbeddingVersion());
   PM_ASSIGN_OR_RETURN(const auto streams, shards.Ask<v1::BuildEmbeddingResponse>(
                                               call, request, shards.size(), version));
+  // Automatic builds accept what the last one accepted.
+  view.collection->accepts_labels() = request.accept_misalignment();
   v1::BuildEmbeddingResponse built;
-  Parts parts;
   for (const auto& stream : streams) {
     if (stream.empty()) return absl::InternalError("a shard must say what it has built");
     const v1::BuildEmbeddingResponse& last = stream.back();
     const double objective = built.objective() + last.objective();
     const uint64_t rows = built.rows() + last.rows();
     const double seconds = std::max(built.elapsed_seconds(), last.elapsed_seconds());
-    parts.push_back(last.collection());
+    parts->push_back(last.collection());
     built = last;
     built.set_objective(objective);
     built.set_rows(rows);
     built.set_elapsed_seconds(seconds);
   }
   built.clear_collection();
+  return built;
+}
+
+absl::Status Build(const Catalog& catalog, Shards& shards, const v1::BuildEmbeddingRequest& request,
+                   Call& call) {
+  Parts parts;
+  PM_ASSIGN_OR_RETURN(v1::BuildEmbeddingResponse built,
+                      BuildAll(catalog, shards, request, call, &parts));
+  PM_ASSIGN_OR_RETURN(const CollectionView view, catalog.Find(request.collection()));
   CollectionToProto(view, built.mutable_collection());
   AddParts(parts, built.mutable_collection());
   call.AddRows(built.collection().embedded_items());
@@ -179,8 +192,8 @@ absl::Status AskForOneVersion(Call& call, absl::FunctionRef<absl::Status()> ask)
   }
 }
 
-// What the shards answer, merged, with all but the slots parsed. ABORTED: the embeddings of some
-// are of earlier builds than those of others; asks again for the latest.
+// Sets what the shards answer, merged, with all but the slots parsed. ABORTED: some embeddings are
+// of earlier builds than others; `request` then asks for the latest.
 absl::Status AskAndMerge(Shards& shards, v1::RetrieveRequest* request, Call& call,
                          MergedSlots* merged, v1::RetrieveResponse* rest) {
   PM_ASSIGN_OR_RETURN(const auto answers, shards.AskBytes(call, *request, shards.size()));
@@ -367,7 +380,39 @@ absl::Status GetAnchors(const Catalog& catalog, Shards& shards,
   return absl::OkStatus();
 }
 
+std::string PathOf(const char* method) {
+  return absl::StrCat("/privatemail.v1.CollectionsService/", method);
+}
+
 }  // namespace
+
+std::optional<std::map<std::string, EmbeddedItems>> EmbeddedByShards(
+    Shards* shards, const std::function<bool()>& cancelled) {
+  std::map<std::string, EmbeddedItems> embedded;
+  const auto lists = shards->AskOne<v1::ListCollectionsResponse>(
+      {PathOf("ListCollections"), cancelled}, v1::ListCollectionsRequest());
+  if (!lists.ok()) return std::nullopt;
+  for (const v1::ListCollectionsResponse& list : *lists) {
+    for (const v1::GetCollectionResponse& part : list.collections()) {
+      if (part.embedding_version() == 0) continue;
+      EmbeddedItems& all = embedded[part.name()];
+      all.items += part.embedded_items();
+      all.changes = std::max(all.changes, part.changes_since_embedding());
+    }
+  }
+  return embedded;
+}
+
+absl::Status BuildShards(const Catalog* catalog, Shards* shards, const std::string& name,
+                         const std::function<bool()>& cancelled) {
+  PM_ASSIGN_OR_RETURN(const CollectionView view, catalog->Find(name));
+  v1::BuildEmbeddingRequest request;
+  request.set_collection(name);
+  request.set_accept_misalignment(view.collection->accepts_labels());
+  Parts parts;
+  return BuildAll(*catalog, *shards, request, {PathOf("BuildEmbedding"), cancelled}, &parts)
+      .status();
+}
 
 void ServeFront(const Catalog* catalog, Shards* shards, Dispatcher* dispatcher) {
   dispatcher->ServeUnary<v1::GetCollectionRequest, v1::GetCollectionResponse>(

@@ -2,11 +2,17 @@
 #ifndef PRIVATEMAIL_SERVER_SERVICES_SERVICES_H_
 #define PRIVATEMAIL_SERVER_SERVICES_SERVICES_H_
 
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
 #include "absl/status/status.h"
 #include "common/embedding/public_parameters.h"
 #include "privatemail/v1/encrypted.pb.h"
 #include "server/access/key_ring.h"
 #include "server/engine/catalog.h"
+#include "server/engine/maintenance.h"
 #include "server/services/dispatcher.h"
 #include "server/services/shards.h"
 
@@ -42,6 +48,14 @@ absl::StatusOr<CollectionView> FindForEncryptedSearch(const Catalog& catalog,
 // services. Administration of items is the same on a front, which shares the shards' store. The
 // shards must outlive all calls. Source: front.cc.
 void ServeFront(const Catalog* catalog, Shards* shards, Dispatcher* dispatcher);
+
+// They are for automatic builds of a front: what its shards have embedded, nullopt while they
+// cannot say; and a build of all, which accepts misaligned labels if the last one of this front
+// did.
+std::optional<std::map<std::string, EmbeddedItems>> EmbeddedByShards(
+    Shards* shards, const std::function<bool()>& cancelled);
+absl::Status BuildShards(const Catalog* catalog, Shards* shards, const std::string& name,
+                         const std::function<bool()>& cancelled);
 
 // v1.KeysService: create, list and revoke access keys. The text of a new key is sent to its holder
 // and neither stored nor logged. `keys` is null on a daemon without keys. Source: keys_service.cc.

@@ -113,7 +113,7 @@ class Shards::Shard {
 
 // A call to one replica. Its operations run one after another on a queue, with this as their tag.
 struct Shards::Attempt {
-  Attempt(const Call& call, const grpc::ByteBuffer& request, uint64_t version, Turn* of,
+  Attempt(const ShardCall& call, const grpc::ByteBuffer& request, uint64_t version, Turn* of,
           size_t asked, grpc::CompletionQueue* queue);
 
   // Goes on after an operation. True: the call has ended with `status`.
@@ -154,13 +154,13 @@ struct Shards::Turn {
   Messages answer;
 };
 
-Shards::Attempt::Attempt(const Call& call, const grpc::ByteBuffer& request, uint64_t version,
+Shards::Attempt::Attempt(const ShardCall& call, const grpc::ByteBuffer& request, uint64_t version,
                          Turn* of, size_t asked, grpc::CompletionQueue* queue)
-    : turn(of), replica(asked), context(call.MakeClientContext()) {
+    : turn(of), replica(asked), context(call.make_context()) {
   if (version > 0) context->AddMetadata(kVersionMetadata, absl::StrCat(version));
   context->set_initial_metadata_corked(true);  // they go with the message, in one operation
   grpc::GenericStub stub(turn->shard.channel(replica));
-  stream = stub.PrepareCall(context.get(), call.method(), queue);
+  stream = stub.PrepareCall(context.get(), call.method, queue);
   stream->StartCall(nullptr);
   stream->WriteLast(request, grpc::WriteOptions(), this);
 }
@@ -186,6 +186,18 @@ bool Shards::Attempt::Proceed(bool succeeded,
   }
   return false;
 }
+
+ShardCall::ShardCall(Call& call)
+    : method(call.method()),
+      cancelled([&call] { return call.Cancelled(); }),
+      reserve([&call](int64_t bytes) { return call.ReserveSearchMemory(bytes); }),
+      make_context([&call] { return call.MakeClientContext(); }) {}
+
+ShardCall::ShardCall(std::string path, std::function<bool()> is_cancelled)
+    : method(std::move(path)),
+      cancelled(std::move(is_cancelled)),
+      reserve([](int64_t /*bytes*/) { return absl::OkStatus(); }),
+      make_context([] { return std::make_unique<grpc::ClientContext>(); }) {}
 
 Shards::Shards(const std::vector<std::vector<std::string>>& addresses,
                const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
@@ -251,7 +263,8 @@ void Shards::Probe() {
 }
 
 absl::StatusOr<std::vector<Shards::Messages>> Shards::AskBytes(
-    Call& call, const google::protobuf::Message& request, int64_t count, uint64_t version) {
+    const ShardCall& call, const google::protobuf::Message& request, int64_t count,
+    uint64_t version) {
   const std::string bytes = request.SerializeAsString();
   const grpc::Slice slice(bytes);
   const grpc::ByteBuffer buffer(&slice, 1);
@@ -259,19 +272,22 @@ absl::StatusOr<std::vector<Shards::Messages>> Shards::AskBytes(
   std::deque<Turn> turns;  // attempts point to them
   int64_t running = 0;
   absl::Status failure;
+  const auto fail = [&](absl::Status status) {
+    failure = std::move(status);
+    for (const Turn& turn : turns) turn.Cancel();
+  };
   const auto ask_next = [&](Turn& turn) {
     const size_t replica = turn.order[turn.attempts.size()];
     turn.attempts.push_back(
         std::make_unique<Attempt>(call, buffer, version, &turn, replica, &queue));
     ++running;
   };
-  const auto admit = [&](int64_t received) { return call.ReserveSearchMemory(received); };
   for (int64_t shard = 0; shard < count; ++shard) {
-    ask_next(turns.emplace_back(shards_[static_cast<size_t>(shard)].get(), call.method()));
+    ask_next(turns.emplace_back(shards_[static_cast<size_t>(shard)].get(), call.method));
   }
   while (running > 0) {
-    absl::Duration left = absl::InfiniteDuration();
-    Turn* late = nullptr;  // the next whose answer is late
+    absl::Duration left = absl::Seconds(1);  // until it asks whether the call was cancelled
+    Turn* late = nullptr;                    // the next whose answer is late
     for (Turn& turn : turns) {
       if (!failure.ok() || !turn.can_ask_next() || turn.left() >= left) continue;
       left = turn.left();
@@ -283,30 +299,31 @@ absl::StatusOr<std::vector<Shards::Messages>> Shards::AskBytes(
         gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
                      gpr_time_from_micros(absl::ToInt64Microseconds(left), GPR_TIMESPAN));
     if (queue.AsyncNext(&tag, &succeeded, until) == grpc::CompletionQueue::TIMEOUT) {
+      if (failure.ok() && call.cancelled()) fail(absl::CancelledError("the caller is gone"));
+      if (late == nullptr || !failure.ok()) continue;
       late->shard.MoveToEnd(late->attempts.back()->replica);
       ask_next(*late);
       continue;
     }
     Attempt& attempt = *static_cast<Attempt*>(tag);
-    if (!attempt.Proceed(succeeded, admit)) continue;
+    if (!attempt.Proceed(succeeded, call.reserve)) continue;
     --running;
     Turn& turn = *attempt.turn;
     if (turn.ended || !failure.ok()) continue;  // it was cancelled
     // A daemon that stops cancels its calls.
     const bool is_away = absl::IsUnavailable(attempt.status) || absl::IsCancelled(attempt.status);
-    if (is_away && !call.Cancelled()) {
+    if (is_away && !call.cancelled()) {
       turn.shard.MoveToEnd(attempt.replica);
       if (turn.can_ask_next()) ask_next(turn);
       if (++turn.failed < turn.attempts.size()) continue;
     }
     turn.ended = true;
     if (attempt.status.ok()) {
-      turn.shard.RecordAnswer(call.method(), attempt.running.Elapsed());
+      turn.shard.RecordAnswer(call.method, attempt.running.Elapsed());
       turn.answer = std::move(attempt.messages);
       turn.Cancel();
     } else {
-      failure = Named(turn.shard.name(), attempt.status);
-      for (const Turn& other : turns) other.Cancel();
+      fail(Named(turn.shard.name(), attempt.status));
     }
   }
   PM_RETURN_IF_ERROR(failure);

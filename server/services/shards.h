@@ -3,11 +3,13 @@
 #define PRIVATEMAIL_SERVER_SERVICES_SHARDS_H_
 
 #include <google/protobuf/message.h>
+#include <grpcpp/client_context.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/byte_buffer.h>
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <string>
@@ -25,6 +27,19 @@ namespace privatemail::server {
 // Metadata of a call to a shard: the version of the items that all shards are to show, or of the
 // embeddings that they are to build.
 inline constexpr char kVersionMetadata[] = "privatemail-version";
+
+// A call to the shards, which must not outlive what it was made of.
+struct ShardCall {
+  // For the caller of an RPC of the front.
+  ShardCall(Call& call);  // NOLINT(google-explicit-constructor): it is that call
+  // For the front itself. path: of the RPC.
+  ShardCall(std::string path, std::function<bool()> is_cancelled);
+
+  const std::string method;
+  const std::function<bool()> cancelled;
+  const std::function<absl::Status(int64_t bytes)> reserve;  // memory of what arrives
+  const std::function<std::unique_ptr<grpc::ClientContext>()> make_context;
+};
 
 // Calls all shards at once, each on one of its replicas. A call that fails is made to the next
 // replica; one that takes much longer than usual is made to the next one as well, and the first
@@ -56,12 +71,12 @@ class Shards {
   // Statuses name the shard:
   //   UNAVAILABLE  no replica answers, or the shard does not know the collection yet
   //   others       as the shard sent them
-  absl::StatusOr<std::vector<Messages>> AskBytes(Call& call,
+  absl::StatusOr<std::vector<Messages>> AskBytes(const ShardCall& call,
                                                  const google::protobuf::Message& request,
                                                  int64_t count, uint64_t version = 0);
   // The same, parsed.
   template <typename Answer>
-  absl::StatusOr<std::vector<std::vector<Answer>>> Ask(Call& call,
+  absl::StatusOr<std::vector<std::vector<Answer>>> Ask(const ShardCall& call,
                                                        const google::protobuf::Message& request,
                                                        int64_t count, uint64_t version = 0) {
     PM_ASSIGN_OR_RETURN(const auto bytes, AskBytes(call, request, count, version));
@@ -75,7 +90,8 @@ class Shards {
   }
   // The same of RPCs that answer with one message.
   template <typename Answer>
-  absl::StatusOr<std::vector<Answer>> AskOne(Call& call, const google::protobuf::Message& request) {
+  absl::StatusOr<std::vector<Answer>> AskOne(const ShardCall& call,
+                                             const google::protobuf::Message& request) {
     PM_ASSIGN_OR_RETURN(auto streams, Ask<Answer>(call, request, size()));
     std::vector<Answer> answers;
     for (auto& stream : streams) {

@@ -14,6 +14,7 @@
 #include <sstream>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/strip.h"
 
 namespace privatemail::e2e {
@@ -134,9 +135,10 @@ Outcome Program::Wait() {
 Daemon::Daemon(const std::string& data_directory, std::vector<std::string> flags,
                const std::string& listen, const std::string& program)
     : program_([&] {
-        flags.insert(flags.begin(),
-                     {program, "--data-dir", data_directory, "--listen", listen,
-                      "--auto-build-share", "0"});  // versions are what a test builds
+        if (absl::c_count(flags, "--auto-build-share") == 0) {
+          flags.insert(flags.end(), {"--auto-build-share", "0"});  // versions are what tests build
+        }
+        flags.insert(flags.begin(), {program, "--data-dir", data_directory, "--listen", listen});
         return std::move(flags);
       }()) {
   while (const std::optional<std::string> line = program_.ReadLine()) {

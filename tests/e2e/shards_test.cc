@@ -42,10 +42,7 @@ class Shards : public Service {
     conninfo_file_ = folder_.Write("conninfo", conninfo_ + "\n");
     ::chmod(conninfo_file_.c_str(), 0600);
     for (const char* name : {"1", "1-replica", "2"}) StartShard(name, "127.0.0.1:0");
-    daemon_ = Start(
-        "front", "127.0.0.1:0",
-        {"--shards", absl::StrCat(shards_["1"]->address(), "|", shards_["1-replica"]->address(),
-                                  ", ", shards_["2"]->address())});
+    daemon_ = StartFront("front");
     user_.flags = {"--server", daemon_->address(), "--insecure"};
     Write("queries", SeparatedClasses(5, 3));
   }
@@ -61,6 +58,12 @@ class Shards : public Service {
   void StartShard(const std::string& name, const std::string& listen, int of = 2) {
     shards_[name].reset();
     shards_[name] = Start(name, listen, {"--shard", absl::StrCat(name.substr(0, 1), "/", of)});
+  }
+  std::unique_ptr<Daemon> StartFront(const std::string& name, const Command& more = {}) {
+    const std::string shards =
+        absl::StrCat(shards_["1"]->address(), "|", shards_["1-replica"]->address(), ", ",
+                     shards_["2"]->address());
+    return Start(name, "127.0.0.1:0", Join({"--shards", shards}, more));
   }
   void Kill(const std::string& name) {
     shards_[name]->program().Signal(SIGKILL);
@@ -566,6 +569,19 @@ TEST_F(Shards, ABuildThatEndsWithAShardLeavesAllEmbeddings) {
   EXPECT_TRUE(WaitUntil([&] { return build().ok(); }));
   EXPECT_GT(Connect().Retrieve(request)->embedding_version(), before->embedding_version());
   EXPECT_TRUE(prepared("0"));
+}
+
+TEST_F(Shards, AFrontBuildsAfterChanges) {
+  CreateThings();
+  Build();
+  const auto before = Connect().GetCollection("things");
+  ASSERT_THAT(before, IsOk());
+  const auto front = StartFront("builder", {"--auto-build-share", ".1"});
+  for (int batch = 0; batch < 3; ++batch) UpsertBatch(Connect(), batch);
+  EXPECT_TRUE(WaitUntil([&] {
+    return Connect().GetCollection("things")->embedding_version() > before->embedding_version();
+  }));
+  EXPECT_EQ(Connect().GetCollection("things")->embedded_items(), kItems + 10u);
 }
 
 // With lists of all items both find the nearest of all.

@@ -179,7 +179,7 @@ absl::Status PreparePostgresSchema(postgres::Pool* pool, const Shard& shard) {
   } else if (version == 1) {
     PM_RETURN_IF_ERROR(PartitionItems(transaction.get()));
   }
-  // Those of all shards, which take over embeddings in one transaction.
+  // A shard makes the schemas of all, because it may be the one that takes over their embeddings.
   for (int64_t number = 1; shard.of > 1 && number <= shard.of; ++number) {
     const std::string schema = SchemaOf({number, shard.of});
     PM_ASSIGN_OR_RETURN(

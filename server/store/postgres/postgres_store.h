@@ -41,7 +41,7 @@ class PostgresStore final : public SqlStore {
   bool is_shard() const override { return shard_.of > 1; }
 
   absl::StatusOr<uint64_t> Delete(absl::string_view uuid) override;
-  // Of the sequence of keys, which are those of former embeddings or later.
+  // It is from the sequence of keys, which versions never exceed.
   absl::StatusOr<uint64_t> NewEmbeddingVersion() override;
   absl::Status TakeOver(const PublicParameters& parameters, uint64_t version,
                         absl::FunctionRef<absl::Status()> poll) override;
