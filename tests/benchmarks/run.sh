@@ -5,7 +5,6 @@ set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
 build="${1:-$here/../../build/dev}"
 /usr/bin/python3 "$here/compare_numpy.py" "$build"
-"$build/tests/benchmarks/build_benchmark" 1000000 128
 # One thread for FAISS as well, whose BLAS would start more.
 OPENBLAS_NUM_THREADS=1 "$build/tests/benchmarks/index_benchmark" 1000000 2
 OPENBLAS_NUM_THREADS=1 "$build/tests/benchmarks/index_benchmark" 1000000 16
