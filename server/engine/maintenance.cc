@@ -84,15 +84,13 @@ std::optional<std::map<std::string, EmbeddedItems>> Maintenance::Embedded(
 
 std::string Maintenance::Next(const RebuildOptions& options, const std::atomic<bool>& stopped) {
   const std::vector<CollectionView> views = catalog_->List();
-  std::pair<double, uint64_t> asking = {options.share, 0};
-  for (const CollectionView& view : views) asking.second += view.latest_version;
+  const Clock::time_point now = Clock::now();
   if (!(options.share > 0)) due_.clear();
-  // Shards log every call.
-  if (!(options.share > 0) || (asking == asked_ && due_.empty())) return "";
+  if (!(options.share > 0) || (due_.empty() && now < next_question_)) return "";
+  // Shards log every call, so that a front asks them rarely while nothing is due.
+  if (hooks_.embedded) next_question_ = now + absl::ToChronoNanoseconds(kQuestionInterval);
   const auto embedded = Embedded(views, stopped);
   if (!embedded.has_value()) return "";
-  asked_ = asking;
-  const Clock::time_point now = Clock::now();
   std::map<std::string, DueCollection> due;
   std::string next;
   for (const CollectionView& view : views) {

@@ -11,7 +11,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -44,6 +43,7 @@ class Maintenance {
   static constexpr int kMaxQuietPeriods = 12;
   static constexpr absl::Duration kRetryDelay = absl::Minutes(1);  // after a build that failed
   static constexpr absl::Duration kRecoveryInterval = absl::Seconds(2);
+  static constexpr absl::Duration kQuestionInterval = absl::Seconds(5);  // Hooks::embedded
 
   struct Hooks {
     // Whether the collection may be built now; an error is reported as a failed build.
@@ -89,7 +89,7 @@ class Maintenance {
   Catalog* const catalog_;
   const Hooks hooks_;
   std::map<std::string, DueCollection> due_;  // by UUID; used by jobs only
-  std::pair<double, uint64_t> asked_;         // share, and versions of all, as Next asked last
+  Clock::time_point next_question_;           // to the shards of a front
   std::mutex mutex_;                          // guards options_
   RebuildOptions options_;
   // Last: its jobs use the other members. Builds lower their priority themselves.

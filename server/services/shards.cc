@@ -286,6 +286,7 @@ absl::StatusOr<std::vector<Shards::Messages>> Shards::AskBytes(
     ask_next(turns.emplace_back(shards_[static_cast<size_t>(shard)].get(), call.method));
   }
   while (running > 0) {
+    if (failure.ok() && call.cancelled()) fail(absl::CancelledError("the caller is gone"));
     absl::Duration left = absl::Seconds(1);  // until it asks whether the call was cancelled
     Turn* late = nullptr;                    // the next whose answer is late
     for (Turn& turn : turns) {
@@ -299,7 +300,6 @@ absl::StatusOr<std::vector<Shards::Messages>> Shards::AskBytes(
         gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
                      gpr_time_from_micros(absl::ToInt64Microseconds(left), GPR_TIMESPAN));
     if (queue.AsyncNext(&tag, &succeeded, until) == grpc::CompletionQueue::TIMEOUT) {
-      if (failure.ok() && call.cancelled()) fail(absl::CancelledError("the caller is gone"));
       if (late == nullptr || !failure.ok()) continue;
       late->shard.MoveToEnd(late->attempts.back()->replica);
       ask_next(*late);

@@ -574,7 +574,13 @@ absl::StatusOr<uint64_t> SqlStore::SaveEmbedding(const PublicParameters& paramet
   PM_ASSIGN_OR_RETURN(const EmbeddingRow former,
                       FindEmbedding(session.get(), collection.key, table));
   if (items_version < former.items_version) return LaterEmbeddingError(former.items_version);
-  if (former.key != seen.key) {  // another daemon has saved one since
+  if (is_shard()) {
+    PM_ASSIGN_OR_RETURN(const EmbeddingRow present, FindEmbedding(session.get(), collection.key));
+    // The rows of `seen`, which this transaction deletes, may be those of the present one by now.
+    if (former.key != seen.key || present.version >= static_cast<int64_t>(embedding.version)) {
+      return absl::AbortedError("another build has taken the place of this one");
+    }
+  } else if (former.key != seen.key) {  // another daemon has saved one since
     PM_RETURN_IF_ERROR(DeleteRows(session.get(), kEmbeddedItems, former.key));
   }
   const int64_t version =

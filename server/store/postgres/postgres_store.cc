@@ -390,7 +390,8 @@ absl::Status PostgresStore::DeletePrepared(const PublicParameters& parameters) {
   if (replaced.version != 0) return absl::OkStatus();  // another build has begun
   PM_RETURN_IF_ERROR(DeleteRows(session.get(), kEmbeddedItems, replaced.key));
   PM_RETURN_IF_ERROR(session->Run(
-      "DELETE FROM prepared_embeddings WHERE collection = $1 AND version = 0", {collection.key}));
+      "DELETE FROM prepared_embeddings WHERE collection = $1 AND version = 0 AND key = $2",
+      {collection.key, replaced.key}));
   return session->Commit();
 }
 
@@ -406,11 +407,12 @@ absl::StatusOr<bool> PostgresStore::TryTakeOver(const PublicParameters& paramete
     PM_ASSIGN_OR_RETURN(const auto begun, BeginWith(parameters.collection_uuid, lock));
     const auto& [session, collection] = begun;
     PM_ASSIGN_OR_RETURN(const EmbeddingRow present, FindEmbedding(session.get(), collection.key));
-    if (present.version == version) return true;  // another shard was the last to save one
+    // Another shard was the last to save one.
+    if (present.version == version && (*key == 0 || present.key == *key)) return true;
     PM_ASSIGN_OR_RETURN(const EmbeddingRow own,
                         FindEmbedding(session.get(), collection.key, "prepared_embeddings"));
     if (*key == 0) *key = own.key;
-    if (own.version != version || own.key != *key) {
+    if (own.version != version || own.key != *key || present.version >= version) {
       return absl::AbortedError("another build has taken the place of this one");
     }
     PM_ASSIGN_OR_RETURN(const int64_t count,
