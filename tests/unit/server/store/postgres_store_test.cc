@@ -183,7 +183,7 @@ TEST_F(TwoDaemons, ShardsDivideItemsAndHaveTheirOwnEmbeddings) {
     Embedding embedding = SomeEmbedding(rows);
     embedding.version = version;
     embedding.items_version = items_version;
-    EXPECT_THAT(shards[shard]->SaveEmbedding(fruit_.parameters, embedding), IsOk());
+    return shards[shard]->SaveEmbedding(fruit_.parameters, embedding).status();
   };
   const auto take_over = [&](int shard, uint64_t version) {
     return shards[shard]->TakeOver(fruit_.parameters, version,
@@ -194,22 +194,23 @@ TEST_F(TwoDaemons, ShardsDivideItemsAndHaveTheirOwnEmbeddings) {
   };
   for (int i = 0; i < kShards; ++i) {
     EXPECT_EQ(version_of(0), 0u);
-    save(i, i + 1, first, kItems);
+    ASSERT_THAT(save(i, i + 1, first, kItems), IsOk());
   }
   ASSERT_THAT(take_over(1, first), IsOk());
   for (int i = 0; i < kShards; ++i) EXPECT_EQ(version_of(i), first);
+  EXPECT_TRUE(absl::IsAborted(save(0, 1, first, kItems))) << "as a replica that is late";
   EXPECT_EQ(all.size(), static_cast<size_t>(kItems));
   EXPECT_FALSE(one_->LoadEmbedding(fruit_.parameters)->has_value());
   // Another shard may still need what this one's embedding does not.
   ASSERT_THAT(one_->DeleteItems(fruit_.parameters, {"000001"}), IsOk());
   // Without the others nothing is taken over.
   const uint64_t later = *one_->NewEmbeddingVersion();
-  save(0, 2, later, kItems + 1);
+  ASSERT_THAT(save(0, 2, later, kItems + 1), IsOk());
   EXPECT_TRUE(absl::IsCancelled(take_over(0, later)));
   // Nor is an embedding of another build.
   const uint64_t latest = *one_->NewEmbeddingVersion();
-  save(0, 2, later, kItems + 1);
-  for (int i = 1; i < kShards; ++i) save(i, 2, latest, kItems + 1);
+  ASSERT_THAT(save(0, 2, later, kItems + 1), IsOk());
+  for (int i = 1; i < kShards; ++i) ASSERT_THAT(save(i, 2, latest, kItems + 1), IsOk());
   EXPECT_TRUE(absl::IsCancelled(take_over(1, latest)));
   EXPECT_TRUE(absl::IsAborted(take_over(0, latest)));
   EXPECT_EQ(version_of(0), first);
