@@ -312,7 +312,9 @@ absl::StatusOr<std::vector<Shards::Messages>> Shards::AskBytes(
     if (turn.ended || !failure.ok()) continue;  // it was cancelled
     // A daemon that stops cancels its calls.
     const bool is_away = absl::IsUnavailable(attempt.status) || absl::IsCancelled(attempt.status);
-    if (is_away && !call.cancelled()) {
+    // The shards may still take over what a build has saved: no replica builds it again.
+    const bool has_built = turn.patience == absl::InfiniteDuration() && !attempt.messages.empty();
+    if (is_away && !has_built && !call.cancelled()) {
       turn.shard.MoveToEnd(attempt.replica);
       if (turn.can_ask_next()) ask_next(turn);
       if (++turn.failed < turn.attempts.size()) continue;
