@@ -65,8 +65,8 @@ void Maintenance::Poll(const std::atomic<bool>& stopped) {
     const std::lock_guard<std::mutex> guard(mutex_);
     options = options_;
   }
-  if (const std::string name = Next(options, stopped); !name.empty())
-    Build(name, options.memory, stopped);
+  const std::string name = Next(options, stopped);
+  if (!name.empty()) Build(name, options.memory, stopped);
   QueuePoll(PollInterval(options));
 }
 
@@ -83,12 +83,12 @@ std::optional<std::map<std::string, EmbeddedItems>> Maintenance::Embedded(
 }
 
 std::string Maintenance::Next(const RebuildOptions& options, const std::atomic<bool>& stopped) {
-  const std::vector<CollectionView> views = catalog_->List();
   const Clock::time_point now = Clock::now();
   if (!(options.share > 0)) due_.clear();
   if (!(options.share > 0) || (due_.empty() && now < next_question_)) return "";
   // Shards log every call, so that a front asks them rarely while nothing is due.
   if (hooks_.embedded) next_question_ = now + absl::ToChronoNanoseconds(kQuestionInterval);
+  const std::vector<CollectionView> views = catalog_->List();
   const auto embedded = Embedded(views, stopped);
   if (!embedded.has_value()) return "";
   std::map<std::string, DueCollection> due;

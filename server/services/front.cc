@@ -222,6 +222,7 @@ absl::Status AskAndMerge(Shards& shards, v1::RetrieveRequest* request, Call& cal
     rest->set_changes_since_embedding(
         std::max(rest->changes_since_embedding(), part.changes_since_embedding()));
   }
+  merged->rests.clear();  // they point to what the shards sent
   if (rest->embedding_version() == latest) return absl::OkStatus();
   request->set_embedding_version(latest);
   return absl::AbortedError(absl::StrCat("not all shards have version ", latest,

@@ -139,7 +139,8 @@ class Store {
 
   // Replaces the collection's embedding; returns the new version. NOT_FOUND: the collection was
   // deleted, even if it was imported again. ABORTED: the stored embedding is of later items.
-  // A shard stores it beside the present embedding, which TakeOver replaces.
+  // A shard stores it beside the present embedding, which TakeOver replaces; ABORTED also: another
+  // build has taken the place of this one.
   virtual absl::StatusOr<uint64_t> SaveEmbedding(const PublicParameters& parameters,
                                                  const Embedding& embedding) = 0;
   // A version for the embeddings that all shards build together, later than all former ones.
@@ -149,7 +150,7 @@ class Store {
   // On a shard: waits until all shards have saved an embedding of this version, and makes these
   // embeddings the present ones in one transaction. poll: called about ten times a second; its
   // error ends the wait and is returned; the next build deletes what was saved. ABORTED: another
-  // build has taken the place of this one.
+  // build has taken the place of this one. NOT_FOUND: the collection was deleted.
   virtual absl::Status TakeOver(const PublicParameters& /*parameters*/, uint64_t /*version*/,
                                 absl::FunctionRef<absl::Status()> /*poll*/) {
     return absl::OkStatus();
