@@ -107,6 +107,10 @@ Shard ShardOf(const DaemonOptions& options) {
   return {number, of};
 }
 
+std::string NameOf(const Shard& shard) {
+  return shard.of == 1 ? "" : absl::StrCat(shard.number, "/", shard.of);
+}
+
 // Sets *lock, the lock of the data directory, unless the store holds it.
 absl::StatusOr<std::unique_ptr<Store>> OpenStore(const DaemonOptions& options,
                                                  std::optional<Descriptor>* lock) {
@@ -226,7 +230,7 @@ DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
       admission_(options.limits),
       metrics_(parts_.catalog.get(), &admission_),
       dispatcher_(
-          parts_.keys.get(), parts_.audit.get(), &admission_, &metrics_,
+          parts_.keys.get(), parts_.audit.get(), &admission_, &metrics_, NameOf(ShardOf(options)),
           ParseIpAddresses("--trusted-proxies", options.trusted_proxies).value(),
           [catalog = parts_.catalog.get()] { return NamesOf(*catalog); }, options.limits),
       collections_(parts_.catalog.get(), &dispatcher_),

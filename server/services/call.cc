@@ -177,6 +177,7 @@ absl::Status Call::Begin(bool received, bool* continues) {
   } else if (!method_.streams_requests && bytes_.Length() <= kMaxInlineParseBytes) {
     parse_error_ = CatchExceptions([this] { return ParseRequest(); });
   }
+  PM_RETURN_IF_ERROR(CheckShard());
   PM_RETURN_IF_ERROR(Authorise());
   // Probes need no ticket, so that a busy server still answers them.
   if (IsOpen()) return Handle();
@@ -199,6 +200,15 @@ absl::Status Call::Authenticate() {
   if (!text.has_value()) return absl::UnauthenticatedError("a key is needed, but none came");
   PM_ASSIGN_OR_RETURN(key_, shared_->keys->Authenticate(*text));
   return absl::OkStatus();
+}
+
+absl::Status Call::CheckShard() const {
+  const std::optional<std::string> asked = Metadata(kShardMetadata);
+  if (!asked.has_value() || *asked == shared_->shard) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "this daemon is ", shared_->shard.empty() ? "no shard" : "shard " + shared_->shard,
+      ", but is asked as shard ", absl::CHexEscape(asked->substr(0, kMaxLoggedNameBytes)),
+      ": the setting shards of the front must name every shard, in order"));
 }
 
 absl::Status Call::ParseRequest() {

@@ -57,6 +57,7 @@ struct SharedByCalls {
   AuditLog* audit = nullptr;      // null: no audit log
   Admission* admission = nullptr;
   Metrics* metrics = nullptr;
+  std::string shard;                                      // number and count: "2/8"; empty: none
   std::set<std::string> trusted_proxies;                  // addresses: 4 or 16 bytes
   std::function<std::vector<std::string>()> collections;  // the names of all
   ArrivingMessages arriving;
@@ -83,6 +84,8 @@ enum class CameBy {
 inline constexpr absl::string_view kEndOfAnswer("\0", 1);  // no message has these bytes
 inline constexpr char kCallerMetadata[] = "gateway-caller";
 inline constexpr char kForwardedMetadata[] = "x-real-ip";
+// Of every call of a front: the number and count of the shard that it takes the daemon for.
+inline constexpr char kShardMetadata[] = "privatemail-shard";
 
 // Reads the first message, authorises the caller, waits for a place, runs the handler, logs, and
 // sends the outcome. It is its own gRPC reactor and deletes itself once the caller has received the
@@ -190,6 +193,8 @@ class Call final : public grpc::ServerGenericBidiReactor {
   }
   bool IsOpen() const { return method_.rpc.any_of == 0; }
   absl::Status Authenticate();
+  // FAILED_PRECONDITION: a front takes this daemon for another shard than it is.
+  absl::Status CheckShard() const;
   // Continues with the first message or its absence. Sets *continues if a worker takes over, which
   // sends the outcome.
   absl::Status Begin(bool received, bool* continues);

@@ -27,19 +27,21 @@ namespace privatemail::server {
 //   RESOURCE_EXHAUSTED  the key exceeds its rate, the server is busy, or memory ran out
 //   INVALID_ARGUMENT    the bytes are not a Request
 //   CANCELLED           the caller is gone
+//   FAILED_PRECONDITION a front takes the daemon for another shard
 //   UNIMPLEMENTED       no handler is registered
 // An exception in the handler is INTERNAL, std::bad_alloc RESOURCE_EXHAUSTED. Thread-safe.
 class Dispatcher final : public grpc::CallbackGenericService {
  public:
   // All must outlive the dispatcher. keys: null if keys are off. audit: null for no audit log.
-  // collections: the names of all.
+  // shard: as in the setting. collections: the names of all.
   Dispatcher(const KeyRing* keys, AuditLog* audit, Admission* admission, Metrics* metrics,
-             std::set<std::string> trusted_proxies,
+             std::string shard, std::set<std::string> trusted_proxies,
              std::function<std::vector<std::string>()> collections, const Limits& limits)
       : shared_{.keys = keys,
                 .audit = audit,
                 .admission = admission,
                 .metrics = metrics,
+                .shard = std::move(shard),
                 .trusted_proxies = std::move(trusted_proxies),
                 .collections = std::move(collections),
                 .arriving = ArrivingMessages(limits)},

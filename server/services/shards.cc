@@ -19,12 +19,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/stopwatch.h"
 #include "common/rpc/parse_message.h"
 #include "common/rpc/status.h"
 #include "grpc/health/v1/health.grpc.pb.h"
+#include "server/services/log.h"
 
 namespace privatemail::server {
 
@@ -46,8 +48,12 @@ absl::Status Named(const std::string& shard, const absl::Status& status) {
 // The replicas of a shard. Thread-safe.
 class Shards::Shard {
  public:
-  Shard(std::string name, std::vector<std::string> replicas)
-      : name_(std::move(name)), replicas_(std::move(replicas)), order_(replicas_.size()) {
+  Shard(size_t number, size_t count, std::vector<std::string> replicas)
+      : name_(
+            absl::StrCat("shard ", number, " of ", count, " (", absl::StrJoin(replicas, "|"), ")")),
+        place_(absl::StrCat(number, "/", count)),
+        replicas_(std::move(replicas)),
+        order_(replicas_.size()) {
     std::iota(order_.begin(), order_.end(), 0);
   }
 
@@ -71,7 +77,8 @@ class Shards::Shard {
     channels_.swap(channels);
   }
 
-  const std::string& name() const { return name_; }  // "shard 2 of 4 (HOST:PORT|HOST:PORT)"
+  const std::string& name() const { return name_; }    // "shard 2 of 4 (HOST:PORT|HOST:PORT)"
+  const std::string& place() const { return place_; }  // "2/4"
   std::shared_ptr<grpc::Channel> channel(size_t replica) const {
     const std::lock_guard<std::mutex> guard(mutex_);
     return channels_[replica];
@@ -104,6 +111,7 @@ class Shards::Shard {
 
  private:
   const std::string name_;
+  const std::string place_;
   const std::vector<std::string> replicas_;  // HOST:PORT
   mutable std::mutex mutex_;                 // guards the following
   std::vector<std::shared_ptr<grpc::Channel>> channels_;
@@ -157,6 +165,7 @@ struct Shards::Turn {
 Shards::Attempt::Attempt(const ShardCall& call, const grpc::ByteBuffer& request, uint64_t version,
                          Turn* of, size_t asked, grpc::CompletionQueue* queue)
     : turn(of), replica(asked), context(call.make_context()) {
+  context->AddMetadata(kShardMetadata, turn->shard.place());
   if (version > 0) context->AddMetadata(kVersionMetadata, absl::StrCat(version));
   context->set_initial_metadata_corked(true);  // they go with the message, in one operation
   grpc::GenericStub stub(turn->shard.channel(replica));
@@ -202,10 +211,7 @@ ShardCall::ShardCall(std::string path, std::function<bool()> is_cancelled)
 Shards::Shards(const std::vector<std::vector<std::string>>& addresses,
                const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
   for (size_t i = 0; i < addresses.size(); ++i) {
-    shards_.push_back(
-        std::make_unique<Shard>(absl::StrCat("shard ", i + 1, " of ", addresses.size(), " (",
-                                             absl::StrJoin(addresses[i], "|"), ")"),
-                                addresses[i]));
+    shards_.push_back(std::make_unique<Shard>(i + 1, addresses.size(), addresses[i]));
   }
   Connect(credentials);
   probes_.Add([this](const auto& /*stopped*/) { Probe(); });
@@ -217,7 +223,7 @@ void Shards::Connect(const std::shared_ptr<grpc::ChannelCredentials>& credential
   for (const auto& shard : shards_) shard->Connect(credentials);
 }
 
-bool Shards::Serve(const std::string& service) const {
+absl::Status Shards::Serve(const std::string& service) const {
   constexpr absl::Duration kMaxWait = absl::Seconds(2);
   using grpc::health::v1::HealthCheckResponse;
   struct Probe {
@@ -235,6 +241,7 @@ bool Shards::Serve(const std::string& service) const {
     for (const size_t replica : shards_[shard]->order()) {
       Probe& probe = *probes.emplace_back(std::make_unique<Probe>());
       probe.shard = shard;
+      probe.context.AddMetadata(kShardMetadata, shards_[shard]->place());
       probe.context.set_deadline(absl::ToChronoTime(absl::Now() + kMaxWait));
       const auto stub = grpc::health::v1::Health::NewStub(shards_[shard]->channel(replica));
       probe.call = stub->AsyncCheck(&probe.context, request, &queue);
@@ -242,23 +249,37 @@ bool Shards::Serve(const std::string& service) const {
     }
   }
   std::set<size_t> serving;
+  std::map<size_t, absl::Status> failures;  // by shard, of its replica that failed last
   for (size_t ended = 0; ended < probes.size(); ++ended) {
     void* tag = nullptr;
     bool succeeded = false;
     queue.Next(&tag, &succeeded);
     const Probe& ended_probe = *static_cast<Probe*>(tag);
     if (!ended_probe.status.ok() || ended_probe.response.status() != HealthCheckResponse::SERVING) {
+      failures[ended_probe.shard] = ended_probe.status.ok()
+                                        ? absl::UnavailableError("it does not serve yet")
+                                        : FromGrpc(ended_probe.status);
       continue;
     }
     serving.insert(ended_probe.shard);
     if (serving.size() < shards_.size()) continue;
     for (const auto& probe : probes) probe->context.TryCancel();  // nothing depends on them
   }
-  return serving.size() == shards_.size();
+  for (const auto& [shard, failure] : failures) {
+    if (!serving.contains(shard)) return Named(shards_[shard]->name(), failure);
+  }
+  return absl::OkStatus();
 }
 
 void Shards::Probe() {
-  serve_ = Serve("");
+  const absl::Status status = Serve("");
+  // Once for each reason, without the rest of a message: gRPC's changes with every attempt.
+  if (status.code() != probed_.code()) {
+    Log(status.ok() ? LogLevel::kInfo : LogLevel::kWarning,
+        status.ok() ? "all shards serve" : absl::StrCat("not ready: ", status.message()));
+  }
+  serve_ = status.ok();
+  probed_ = status;
   probes_.Add([this](const auto& /*stopped*/) { Probe(); }, absl::Seconds(1));
 }
 

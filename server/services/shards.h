@@ -55,11 +55,11 @@ class Shards {
   // Calls that begin later use connections with these credentials.
   void Connect(const std::shared_ptr<grpc::ChannelCredentials>& credentials);
 
-  // Whether a replica of each shard says within seconds that this service of grpc.health.v1 is
-  // SERVING.
-  bool Serve(const std::string& service) const;
-  // The same of the server as a whole, as the shards said a second ago; at first false. Never
-  // waits, since strangers may call it.
+  // OK if a replica of each shard says within seconds that this service of grpc.health.v1 is
+  // SERVING, or else why one does not.
+  absl::Status Serve(const std::string& service) const;
+  // Whether the server as a whole was SERVING, as the shards said a second ago; at first false.
+  // Never waits, since strangers may call it.
   bool Serve() const { return serve_; }
 
   int64_t size() const { return std::ssize(shards_); }
@@ -69,8 +69,9 @@ class Shards {
   // The messages with which the first `count` shards answer the call's RPC, as they sent them.
   // Their memory counts as that of the search. The first failure ends the calls to all others.
   // Statuses name the shard:
-  //   UNAVAILABLE  no replica answers, or the shard does not know the collection yet
-  //   others       as the shard sent them
+  //   UNAVAILABLE          no replica answers, or the shard does not know the collection yet
+  //   FAILED_PRECONDITION  also: the daemon is another shard
+  //   others               as the shard sent them
   absl::StatusOr<std::vector<Messages>> AskBytes(const ShardCall& call,
                                                  const google::protobuf::Message& request,
                                                  int64_t count, uint64_t version = 0);
@@ -108,11 +109,12 @@ class Shards {
 
   static absl::Status Parse(const grpc::ByteBuffer& bytes, google::protobuf::Message* message);
 
-  // Asks whether the shards serve, now and from then on every second.
+  // Asks whether the shards serve, now and from then on every second, and logs what has changed.
   void Probe();
 
   std::vector<std::unique_ptr<Shard>> shards_;
-  std::atomic<bool> serve_ = false;                             // the result of the last probe
+  absl::Status probed_;              // the result of the last probe, for the next
+  std::atomic<bool> serve_ = false;  // whether it was OK
   BackgroundQueue probes_{BackgroundQueue::Priority::kNormal};  // last: it uses the others
 };
 

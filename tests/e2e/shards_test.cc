@@ -302,6 +302,22 @@ TEST_F(Shards, ShardsAcceptFrontsAlone) {
   EXPECT_THAT(Query(0).err, HasSubstr("UNAVAILABLE"));
 }
 
+TEST_F(Shards, AFrontMustNameAllShardsInOrder) {
+  CreateThings();
+  const std::string first = shards_["1"]->address(), second = shards_["2"]->address();
+  const std::map<std::string, std::string> refused = {
+      {first + "," + second + "," + first, "but is asked as shard "},
+      {second + "," + first, "but is asked as shard "},
+      {first + "," + daemon_->address(), "this daemon is no shard, but is asked as shard 2/2"}};
+  for (const auto& [shards, reason] : refused) {
+    const auto front = Start("wrong", "127.0.0.1:0", {"--shards", shards});
+    EXPECT_THAT(Query(0, {}, front->address()).err, HasSubstr(reason));
+    EXPECT_FALSE(IsServing(*front));
+    front->program().Signal(SIGTERM);
+    EXPECT_THAT(front->program().Wait().err, HasSubstr(reason));
+  }
+}
+
 TEST_F(Shards, FrontShowsItsRenewedCertificate) {
   for (const char* name : {"first", "second"}) const Daemon made(folder_ / name);
   const auto install = [&](const std::string& from) {
