@@ -219,19 +219,32 @@ class Catalog {
   // the store, or made and stored there: the index once for each embedding, by one of the daemons
   // on the store; the quality, with an index of its own, by each daemon that does not find it.
   //
-  // Queues PrepareCells for the current retriever, if the collection has cells. While another
-  // daemon makes the cells it is queued again. waited: for that daemon; absent: from the job's
-  // start on.
-  void QueueCells(std::weak_ptr<Collection> collection, absl::Duration delay = {},
-                  std::optional<Stopwatch> waited = std::nullopt);
-  // False: another daemon makes them, and kMaxWait has not passed. Records a failure in the view;
-  // throws nothing.
-  bool PrepareCells(Collection* collection, const Stopwatch& waited,
-                    const std::atomic<bool>& stopped);
-  absl::StatusOr<bool> LoadOrBuildCells(Collection* collection, CollectionView view,
-                                        const Stopwatch& waited, const std::atomic<bool>& stopped);
-  // Installs what the store has; false: nothing.
+  // On a shard an index is installed once all shards have stored theirs: an answer shows indexes of
+  // one embedding.
+  enum class CellsStep {
+    kNone,
+    kLoadOrBuild,
+    kAwaitShards,  // the index is stored; on a queue of its own, since no build must delay it
+  };
+  // Queues a step, by PrepareCells, for the current retriever, if the collection has cells. While
+  // another daemon makes the cells it is queued again. waited: for that daemon; absent: from the
+  // job's start on.
+  void QueueCells(std::weak_ptr<Collection> collection, CellsStep step = CellsStep::kLoadOrBuild,
+                  absl::Duration delay = {}, std::optional<Stopwatch> waited = std::nullopt);
+  // Returns the next step: kLoadOrBuild if another daemon makes them, and kMaxWait has not passed;
+  // the same step if the store was away. Records a failure in the view; throws nothing.
+  CellsStep PrepareCells(Collection* collection, CellsStep step, const Stopwatch& waited,
+                         const std::atomic<bool>& stopped);
+  absl::StatusOr<CellsStep> LoadOrBuildCells(Collection* collection, CollectionView view,
+                                             CellsStep step, const Stopwatch& waited,
+                                             const std::atomic<bool>& stopped);
+  // Installs what the store has; false: nothing. ABORTED: other shards have nothing yet.
   absl::StatusOr<bool> LoadCells(Collection* collection, const CollectionView& view);
+  // A front publishes no quality, so that shards measure none.
+  bool PublishesQuality(const PublicParameters& parameters) const {
+    return parameters.publish_quality && !store_->is_shard();
+  }
+  // Installs the index, or only stores it on a shard.
   absl::Status BuildCells(Collection* collection, CollectionView view, bool is_stored,
                           const std::atomic<bool>& stopped);
   // Features are in memory if all that the index takes fits into cells_memory, or else in a file.
@@ -261,6 +274,7 @@ class Catalog {
   BackgroundQueue loads_{BackgroundQueue::Priority::kNormal};
   BackgroundQueue measurements_;
   BackgroundQueue cells_;
+  BackgroundQueue awaited_cells_;
   std::unique_ptr<ChangeWatch> watch_;
 };
 

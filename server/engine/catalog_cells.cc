@@ -72,29 +72,32 @@ struct Catalog::CellInputs {
   std::unique_ptr<const RowSource> items;  // their unit rows
 };
 
-void Catalog::QueueCells(std::weak_ptr<Collection> collection, absl::Duration delay,
+void Catalog::QueueCells(std::weak_ptr<Collection> collection, CellsStep step, absl::Duration delay,
                          std::optional<Stopwatch> waited) {
   static constexpr absl::Duration kRetry = absl::Milliseconds(500);
-  const auto prepare = [this, weak = std::move(collection),
+  const auto prepare = [this, step, weak = std::move(collection),
                         waited](const std::atomic<bool>& stopped) {
     const CollectionPtr locked = weak.lock();
     if (locked == nullptr || !locked->view().has_cells()) return;
     const Stopwatch since = waited.value_or(Stopwatch());
-    if (!PrepareCells(locked.get(), since, stopped)) QueueCells(weak, kRetry, since);
+    const CellsStep next = PrepareCells(locked.get(), step, since, stopped);
+    if (next != CellsStep::kNone) QueueCells(weak, next, kRetry, since);
   };
-  cells_.Add(prepare, delay);
+  (step == CellsStep::kAwaitShards ? awaited_cells_ : cells_).Add(prepare, delay);
 }
 
-bool Catalog::PrepareCells(Collection* collection, const Stopwatch& waited,
-                           const std::atomic<bool>& stopped) {
+Catalog::CellsStep Catalog::PrepareCells(Collection* collection, CellsStep step,
+                                         const Stopwatch& waited,
+                                         const std::atomic<bool>& stopped) {
   std::optional<CollectionView> view = collection->BeginCells();
-  if (!view.has_value()) return true;
+  if (!view.has_value()) return CellsStep::kNone;
   const std::string name = view->published->name;
-  absl::StatusOr<bool> outcome;
+  absl::StatusOr<CellsStep> outcome;
   try {
-    outcome = LoadOrBuildCells(collection, *std::exchange(view, std::nullopt), waited, stopped);
+    outcome =
+        LoadOrBuildCells(collection, *std::exchange(view, std::nullopt), step, waited, stopped);
   } catch (const std::exception& error) {  // of FAISS, or out of memory
-    outcome = absl::UnavailableError(error.what());
+    outcome = absl::InternalError(error.what());
   }
   absl::Status problem;
   if (!outcome.ok() && !stopped) {
@@ -104,17 +107,26 @@ bool Catalog::PrepareCells(Collection* collection, const Stopwatch& waited,
   }
   collection->EndCells(problem);
   collection->SetCellsShare(std::nullopt);
-  return outcome.value_or(true);
+  // The store was away, which no later step would notice.
+  if (absl::IsUnavailable(outcome.status()) && !stopped) return step;
+  return outcome.value_or(CellsStep::kNone);
 }
 
-absl::StatusOr<bool> Catalog::LoadOrBuildCells(Collection* collection, CollectionView view,
-                                               const Stopwatch& waited,
-                                               const std::atomic<bool>& stopped) {
+absl::StatusOr<Catalog::CellsStep> Catalog::LoadOrBuildCells(Collection* collection,
+                                                             CollectionView view, CellsStep step,
+                                                             const Stopwatch& waited,
+                                                             const std::atomic<bool>& stopped) {
   const PublishedCollection& published = *view.published;
   std::shared_ptr<const void> claim;
   bool is_stored = false;
   while (!stopped) {
     absl::StatusOr<bool> loaded = LoadCells(collection, view);
+    if (absl::IsAborted(loaded.status())) {
+      collection->waits_for_shards() = true;
+      return CellsStep::kAwaitShards;
+    }
+    const bool is_replaced = absl::IsDataLoss(loaded.status()) || (loaded.ok() && !*loaded);
+    if (step == CellsStep::kAwaitShards && is_replaced) return CellsStep::kLoadOrBuild;
     if (absl::IsDataLoss(loaded.status())) {
       if (warn_) {
         warn_(absl::StrCat(
@@ -126,19 +138,19 @@ absl::StatusOr<bool> Catalog::LoadOrBuildCells(Collection* collection, Collectio
     PM_ASSIGN_OR_RETURN(is_stored, std::move(loaded));
     if (is_stored) {
       const CollectionView now = collection->view();
-      if (!published.parameters.publish_quality || now.quality != nullptr ||
+      if (!PublishesQuality(published.parameters) || now.quality != nullptr ||
           now.cells->items() < kMinQualityQueries) {
-        return true;
+        return CellsStep::kNone;
       }
       break;  // a measurement needs what only a build has
     }
     if (claim != nullptr || waited.Elapsed() > kMaxWait) break;
     PM_ASSIGN_OR_RETURN(claim, store_->ClaimCells(published.parameters));
-    if (claim == nullptr) return false;
+    if (claim == nullptr) return CellsStep::kLoadOrBuild;
     // Loads once more: another daemon may have stored them just before.
   }
   PM_RETURN_IF_ERROR(BuildCells(collection, std::move(view), is_stored, stopped));
-  return true;
+  return store_->is_shard() ? CellsStep::kAwaitShards : CellsStep::kNone;
 }
 
 absl::StatusOr<bool> Catalog::LoadCells(Collection* collection, const CollectionView& view) {
@@ -178,14 +190,19 @@ absl::Status Catalog::BuildCells(Collection* collection, CollectionView view, bo
   PM_ASSIGN_OR_RETURN(
       const std::shared_ptr<const CellIndex> cells,
       CellIndex::Create(parameters, published->anchors, std::move(inputs.gallery), rows, stopped,
-                        embedding_version, parameters.publish_quality ? &sample : nullptr));
+                        embedding_version, PublishesQuality(parameters) ? &sample : nullptr));
   inputs.items = nullptr;
+  if (store_->is_shard()) {  // installed once all shards have stored theirs
+    const absl::Status saved = store_->SaveCells(parameters, VersionOf(*cells),
+                                                 WriteCellImage(parameters, cells->contents()));
+    return absl::IsAborted(saved) ? absl::OkStatus() : saved;
+  }
   collection->InstallCells(cells);
   if (!is_stored) {
     WarnUnlessStored(*published, store_->SaveCells(parameters, VersionOf(*cells),
                                                    WriteCellImage(parameters, cells->contents())));
   }
-  if (parameters.publish_quality) QueueMeasurement(collection, cells, std::move(sample));
+  if (PublishesQuality(parameters)) QueueMeasurement(collection, cells, std::move(sample));
   return absl::OkStatus();
 }
 

@@ -121,6 +121,8 @@ class Collection : public std::enable_shared_from_this<Collection> {
   void SetBuildShare(double share) { build_share_ = share; }
   // Whether the last build did not check that the labels agree with the anchors.
   std::atomic<bool>& accepts_labels() { return accepts_labels_; }
+  // Whether cells of this shard have waited for those of others, so that nothing is left to load.
+  std::atomic<bool>& waits_for_shards() { return waits_for_shards_; }
 
   // Publishes a retriever unless a later one is there. deleted: items that the store has deleted
   // since its embedding. False: the collection was removed. O(n) if the collection has cells.
@@ -173,6 +175,7 @@ class Collection : public std::enable_shared_from_this<Collection> {
   std::atomic<bool> removed_ = false;
   std::atomic<bool> catch_up_is_queued_ = false;
   std::atomic<bool> accepts_labels_ = false;
+  std::atomic<bool> waits_for_shards_ = false;
   std::atomic<double> build_share_ = -1;  // negative: nullopt, as of the next
   std::atomic<double> cells_share_ = -1;
   mutable std::mutex mutex_;      // guards the following

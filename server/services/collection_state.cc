@@ -90,7 +90,9 @@ absl::StatusOr<std::shared_ptr<const EncryptedRows>> RequireRows(const Collectio
 }
 
 bool IsLoaded(const CollectionView& view) {
-  if (GetCellsStatus(view) == v1::CELLS_STATUS_PREPARING) return false;
+  if (GetCellsStatus(view) == v1::CELLS_STATUS_PREPARING && !view.collection->waits_for_shards()) {
+    return false;
+  }
   return view.encrypted == nullptr || view.published->parameters.feature_dim == 0 ||
          view.encrypted->rows() != nullptr || absl::IsResourceExhausted(view.encrypted->problem());
 }

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "privatemail/v1/retrieval.pb.h"
 #include "server/engine/catalog.h"
 
@@ -28,6 +29,16 @@ absl::StatusOr<std::shared_ptr<const Retriever>> RequireRetriever(const Collecti
 // FAILED_PRECONDITION: the collection has no cells or is not built. UNAVAILABLE: its cell index is
 // being built, or the build failed.
 absl::StatusOr<std::shared_ptr<const CellIndex>> RequireCells(const CollectionView& view);
+
+// UNAVAILABLE, which makes clients retry: the request is for a later embedding than that of
+// `version`, which another daemon of the same store may have announced.
+template <typename Request>
+absl::Status CheckEmbeddingVersion(const Request& request, uint64_t version) {
+  if (request.embedding_version() <= version) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(
+      "embedding_version ", request.embedding_version(), " of collection ", request.collection(),
+      " is not here yet: this daemon has version ", version, "; send it again"));
+}
 
 // UNAVAILABLE: the rows of encrypted searches are being loaded, or cannot be. An error
 // of the store keeps its mark as operator-only.

@@ -2,15 +2,16 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
-#include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
@@ -45,18 +46,30 @@ uint64_t Least(const Parts& parts, uint64_t (v1::GetCollectionResponse::*field)(
   return least;
 }
 
+// As DescribeCells begins.
+std::string ReadyCells(uint64_t items) { return absl::StrCat("ready: ", items, " items"); }
+
+// The shard with the highest rank speaks for the cells of all.
+int CellsRank(const v1::GetCollectionResponse& part) {
+  switch (part.cells_status()) {
+    case v1::CELLS_STATUS_READY:  // perhaps of an earlier build, and the present one has failed
+      return part.cells() == ReadyCells(part.cells_items()) ? 0 : 1;
+    case v1::CELLS_STATUS_FAILED:
+      return 3;
+    default:
+      return 2;
+  }
+}
+
 // Adds what the shards have of the collection to what the store says.
 void AddParts(const Parts& parts, v1::GetCollectionResponse* answer) {
   const v1::GetCollectionResponse& first = parts.front();
   answer->set_embedding_version(Least(parts, &v1::GetCollectionResponse::embedding_version));
   answer->set_changes_since_embedding(0);
   answer->set_index(first.index());
-  // As the shard that is behind the others.
-  const v1::GetCollectionResponse* behind = &first;
   for (const v1::GetCollectionResponse& part : parts) {
     answer->set_changes_since_embedding(
         std::max(answer->changes_since_embedding(), part.changes_since_embedding()));
-    if (part.cells_status() != v1::CELLS_STATUS_READY) behind = &part;
     if (part.has_build_share()) {
       answer->set_build_share(
           std::min(part.build_share(), answer->has_build_share() ? answer->build_share() : 1));
@@ -78,11 +91,14 @@ void AddParts(const Parts& parts, v1::GetCollectionResponse* answer) {
   }
   if (answer->embedding_version() == 0) return;
   answer->set_embedded_items(Sum(parts, &v1::GetCollectionResponse::embedded_items));
-  answer->set_cells_status(behind->cells_status());
+  const v1::GetCollectionResponse& behind =
+      *std::max_element(parts.begin(), parts.end(),
+                        [](const auto& a, const auto& b) { return CellsRank(a) < CellsRank(b); });
+  answer->set_cells_status(behind.cells_status());
   answer->set_cells_items(Sum(parts, &v1::GetCollectionResponse::cells_items));
-  answer->set_cells(behind->cells_status() == v1::CELLS_STATUS_READY
-                        ? absl::StrCat("ready: ", answer->cells_items(), " items")
-                        : behind->cells());
+  absl::string_view rest = behind.cells();
+  const bool ready = absl::ConsumePrefix(&rest, ReadyCells(behind.cells_items()));
+  answer->set_cells(ready ? absl::StrCat(ReadyCells(answer->cells_items()), rest) : behind.cells());
 }
 
 absl::Status GetCollection(const Catalog& catalog, Shards& shards,
@@ -192,11 +208,37 @@ absl::Status AskForOneVersion(Call& call, absl::FunctionRef<absl::Status()> ask)
   }
 }
 
-// Sets what the shards answer, merged, with all but the slots parsed. ABORTED: some embeddings are
-// of earlier builds than others; `request` then asks for the latest.
-absl::Status AskAndMerge(Shards& shards, v1::RetrieveRequest* request, Call& call,
-                         MergedSlots* merged, v1::RetrieveResponse* rest) {
-  PM_ASSIGN_OR_RETURN(const auto answers, shards.AskBytes(call, *request, shards.size()));
+// Calls `ask`, which returns the versions of the embeddings that the shards have answered from,
+// until they are the same.
+//   asked: what `ask` sends. If some embeddings are of earlier builds than others, it asks for the
+//          latest from then on.
+// Statuses of AskForOneVersion.
+template <typename Request>
+absl::Status AskForOneEmbedding(Call& call, Request* asked,
+                                absl::FunctionRef<absl::StatusOr<std::set<uint64_t>>()> ask) {
+  const uint64_t accepted = asked->embedding_version();  // by the caller
+  return AskForOneVersion(call, [&]() -> absl::Status {
+    const absl::StatusOr<std::set<uint64_t>> versions = ask();
+    // A shard that loads the latest embedding refuses to answer from its former one.
+    if (absl::IsUnavailable(versions.status()) && asked->embedding_version() > accepted) {
+      return absl::AbortedError(versions.status().message());
+    }
+    PM_RETURN_IF_ERROR(versions.status());
+    if (versions->size() == 1) return absl::OkStatus();
+    const uint64_t latest = *versions->rbegin();
+    asked->set_embedding_version(latest);
+    return absl::AbortedError(absl::StrCat("not all shards have version ", latest,
+                                           " of the embedding of collection ", asked->collection(),
+                                           ": send it again, or build the collection again"));
+  });
+}
+
+// Sets what the shards answer, merged, with all but the slots parsed. Returns the versions of their
+// embeddings.
+absl::StatusOr<std::set<uint64_t>> AskAndMerge(Shards& shards, const v1::RetrieveRequest& request,
+                                               Call& call, MergedSlots* merged,
+                                               v1::RetrieveResponse* rest) {
+  PM_ASSIGN_OR_RETURN(const auto answers, shards.AskBytes(call, request, shards.size()));
   std::vector<grpc::Slice> slices(answers.size());
   std::vector<absl::string_view> bytes;
   for (size_t shard = 0; shard < answers.size(); ++shard) {
@@ -206,8 +248,8 @@ absl::Status AskAndMerge(Shards& shards, v1::RetrieveRequest* request, Call& cal
     PM_RETURN_IF_ERROR(FromGrpc(answers[shard].front().DumpToSingleSlice(&slices[shard])));
     bytes.emplace_back(reinterpret_cast<const char*>(slices[shard].begin()), slices[shard].size());
   }
-  PM_ASSIGN_OR_RETURN(*merged, MergeSlots(bytes, request->k()));
-  uint64_t latest = 0;
+  PM_ASSIGN_OR_RETURN(*merged, MergeSlots(bytes, request.k()));
+  std::set<uint64_t> versions;
   for (size_t shard = 0; shard < answers.size(); ++shard) {
     v1::RetrieveResponse part;
     const absl::string_view encoded = merged->rests[shard];
@@ -216,18 +258,13 @@ absl::Status AskAndMerge(Shards& shards, v1::RetrieveRequest* request, Call& cal
       return absl::InternalError("the answer of a shard cannot be read");
     }
     if (shard == 0) *rest = part;  // the alignment is that of the first shard
-    latest = std::max(latest, part.embedding_version());
-    rest->set_embedding_version(std::min(rest->embedding_version(), part.embedding_version()));
+    versions.insert(part.embedding_version());
     rest->set_server_seconds(std::max(rest->server_seconds(), part.server_seconds()));
     rest->set_changes_since_embedding(
         std::max(rest->changes_since_embedding(), part.changes_since_embedding()));
   }
   merged->rests.clear();  // they point to what the shards sent
-  if (rest->embedding_version() == latest) return absl::OkStatus();
-  request->set_embedding_version(latest);
-  return absl::AbortedError(absl::StrCat("not all shards have version ", latest,
-                                         " of the embedding of collection ", request->collection(),
-                                         ": send it again, or build the collection again"));
+  return versions;
 }
 
 absl::Status Retrieve(const Catalog& catalog, Shards& shards, const v1::RetrieveRequest& request,
@@ -239,13 +276,8 @@ absl::Status Retrieve(const Catalog& catalog, Shards& shards, const v1::Retrieve
   MergedSlots merged;
   v1::RetrieveResponse rest;
   v1::RetrieveRequest asked = request;
-  PM_RETURN_IF_ERROR(AskForOneVersion(call, [&]() -> absl::Status {
-    const absl::Status status = AskAndMerge(shards, &asked, call, &merged, &rest);
-    // A shard that loads the latest embedding refuses to answer from its former one.
-    const bool is_late =
-        absl::IsUnavailable(status) && asked.embedding_version() > request.embedding_version();
-    return is_late ? absl::AbortedError(status.message()) : status;
-  }));
+  PM_RETURN_IF_ERROR(AskForOneEmbedding(
+      call, &asked, [&] { return AskAndMerge(shards, asked, call, &merged, &rest); }));
   rest.set_truncated(merged.matches < merged.slots * request.k());
   rest.AppendToString(&merged.bytes);
   PM_RETURN_IF_ERROR(
@@ -271,25 +303,33 @@ absl::Status RetrieveCells(const Catalog& catalog, Shards& shards,
   }
   v1::RetrieveCellsRequest asked = request;
   asked.set_items(static_cast<uint32_t>(of_shard * cells));
-  PM_ASSIGN_OR_RETURN(auto streams,
-                      shards.Ask<v1::RetrieveCellsResponse>(call, asked, shards.size()));
-  uint64_t version = std::numeric_limits<uint64_t>::max();
-  for (const auto& stream : streams) {
-    if (stream.empty()) return absl::InternalError("the answer of a shard must have a message");
-    version = std::min(version, stream.front().items_version());
-  }
+  std::vector<std::vector<v1::RetrieveCellsResponse>> streams;
+  uint64_t items_version = 0;  // the least of the shards, which have not read at one moment
+  PM_RETURN_IF_ERROR(AskForOneEmbedding(call, &asked, [&]() -> absl::StatusOr<std::set<uint64_t>> {
+    PM_ASSIGN_OR_RETURN(streams, shards.Ask<v1::RetrieveCellsResponse>(call, asked, shards.size()));
+    std::set<uint64_t> items_versions, versions;
+    for (const auto& stream : streams) {
+      if (stream.empty()) {
+        return absl::InternalError("the answer of a shard must have a message");
+      }
+      items_versions.insert(stream.front().items_version());
+      versions.insert(stream.front().embedding_version());
+    }
+    items_version = *items_versions.begin();
+    return versions;
+  }));
   bool is_empty = true;
   for (auto& stream : streams) {
     for (v1::RetrieveCellsResponse& message : stream) {
       if (message.ids().empty()) continue;
       is_empty = false;
-      message.set_items_version(version);
+      message.set_items_version(items_version);
       call.AddRows(static_cast<uint64_t>(message.ids_size()));
       PM_RETURN_IF_ERROR(call.Write(message));
     }
   }
   if (!is_empty) return absl::OkStatus();
-  streams.front().front().set_items_version(version);
+  streams.front().front().set_items_version(items_version);
   return call.Write(streams.front().front());
 }
 

@@ -204,6 +204,7 @@ EncodedBlock EncodeCellBlock(const CellIndex& index, absl::Span<const int32_t> r
     response.add_payloads(index.PayloadOf(row));
   }
   response.set_items_version(index.items_version());
+  response.set_embedding_version(index.embedding_version());
   EncodedBlock block;
   block.items = response.ids_size();
   block.bytes = response.SerializeAsString();

@@ -111,15 +111,6 @@ absl::Status CheckLimits(const v1::RetrieveRequest& request, const CollectionVie
   return call.ReserveSearchMemory(bytes);
 }
 
-// Another daemon of the same store may have announced a later embedding than this one has;
-// UNAVAILABLE makes clients retry.
-absl::Status CheckVersion(const v1::RetrieveRequest& request, const Retriever& retriever) {
-  if (request.embedding_version() <= retriever.version()) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat(
-      "embedding_version ", request.embedding_version(), " of collection ", request.collection(),
-      " is not here yet: this daemon has version ", retriever.version(), "; send it again"));
-}
-
 // Quality is measured again when cells are prepared; until then it is of deleted items as well.
 bool IsQualityCurrent(const CollectionView& view) {
   constexpr int64_t kMaxDeletedShare = 20;  // a twentieth
@@ -198,7 +189,7 @@ absl::Status Retrieve(const Catalog& catalog, const v1::RetrieveRequest& request
   PM_RETURN_IF_ERROR(CheckLimits(request, view, call));
   PM_ASSIGN_OR_RETURN(const FloatView release, ViewOf("release", request.release()));
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Retriever> retriever, RequireRetriever(view));
-  PM_RETURN_IF_ERROR(CheckVersion(request, *retriever));
+  PM_RETURN_IF_ERROR(CheckEmbeddingVersion(request, retriever->version()));
   RetrievalQuery query;
   query.release = release.cast<double>();
   query.post_processing_steps = request.post_processing_steps();

@@ -169,7 +169,8 @@ class Store {
                                    const CellQuality& quality) = 0;
   // Called with the bytes to be read; an error ends the reading and is returned.
   using SizeCheck = absl::FunctionRef<absl::Status(int64_t bytes)>;
-  // Empty if none are stored for this embedding. NOT_FOUND.
+  // Empty if none are stored for this embedding. NOT_FOUND. ABORTED: those of a shard are stored,
+  // but not yet those of all others.
   virtual absl::StatusOr<std::optional<StoredCells>> LoadCells(const PublicParameters& parameters,
                                                                const EmbeddingVersion& of,
                                                                SizeCheck check) = 0;

@@ -515,8 +515,13 @@ TEST_F(Shards, JointAnswersHaveTheNearestOfAllShards) {
   for (const json& match : found["matches"]) EXPECT_EQ(match["label"], 2);
 }
 
-TEST_F(Shards, JointAnswersAreOfOneBuild) {
-  CreateThings();
+// Ten builds, each after a change of payloads, while both schemes search.
+TEST_F(Shards, JointAndCellsAnswerFromOneBuild) {
+  v1::CreateCollectionRequest created = NewThings();
+  created.add_cells(3);
+  created.set_cell_code(v1::CELL_CODE_FLOAT16);
+  ASSERT_THAT(Connect().CreateCollection(created), IsOk());
+  Fill();
   const AdminClient transport = Connect();
   int batch = 0;
   const auto build = [&] {
@@ -524,28 +529,62 @@ TEST_F(Shards, JointAnswersAreOfOneBuild) {
     Build();
   };
   build();
-  std::atomic<int> answers = 0;
-  std::atomic<bool> ended = false;
-  std::jthread searcher([&] {
-    v1::RetrieveRequest request = RandomSearch(*transport.GetCollection("things"));
-    request.set_k(1000);
-    request.set_with_payloads(true);
-    for (; !ended; ++answers) {
-      const auto answer = transport.Retrieve(request);
-      ASSERT_THAT(answer, IsOk());
-      std::set<std::string> payloads;
-      int found = 0;
-      for (const v1::Match& match : answer->slots(0).matches()) {
-        if (match.id()[0] != 'w') continue;
-        ++found;
-        payloads.insert(match.payload());
-      }
-      EXPECT_EQ(found, 10);
-      EXPECT_THAT(payloads, ::testing::SizeIs(1));
+  const v1::GetCollectionResponse things = *transport.GetCollection("things");
+  v1::RetrieveRequest joint = RandomSearch(things);
+  joint.set_k(1000);
+  joint.set_with_payloads(true);
+  v1::RetrieveCellsRequest cells;
+  cells.set_collection("things");
+  cells.set_fingerprint(things.fingerprint());
+  cells.add_cells(0);
+  cells.set_epsilon(1);
+  cells.set_items(1000);
+  cells.set_with_payloads(true);
+  // The payload of all ten items of the batch.
+  using Payload = std::pair<std::string, std::string>;
+  const auto one_of = [](const std::vector<Payload>& found) {
+    std::multiset<std::string> payloads;
+    for (const auto& [id, payload] : found) {
+      if (id[0] == 'w') payloads.insert(payload);
     }
+    EXPECT_EQ(payloads.size(), 10u);
+    EXPECT_EQ(payloads.count(*payloads.begin()), 10u);
+    return *payloads.begin();
+  };
+  const auto search_jointly = [&] {
+    const auto answer = transport.Retrieve(joint);
+    EXPECT_THAT(answer, IsOk());
+    std::vector<Payload> found;
+    for (const v1::Match& match : answer->slots(0).matches()) {
+      found.emplace_back(match.id(), match.payload());
+    }
+    return one_of(found);
+  };
+  const auto retrieve = [&] {
+    return transport.RetrieveCells(
+        cells, [] { return [](const auto& /*list*/) { return absl::OkStatus(); }; });
+  };
+  const auto list_cell = [&] {
+    const auto lists = retrieve();
+    EXPECT_THAT(lists, IsOk());
+    std::vector<Payload> found;
+    for (const v1::RetrieveCellsResponse& list : *lists) {
+      for (int i = 0; i < list.ids_size(); ++i) found.emplace_back(list.ids(i), list.payloads(i));
+    }
+    return one_of(found);
+  };
+  ASSERT_TRUE(WaitUntil([&] { return retrieve().ok(); }));
+  std::array<std::atomic<int>, 2> answers = {};
+  std::atomic<bool> ended = false;
+  std::jthread joint_searcher([&] {
+    for (; !ended; ++answers[0]) search_jointly();
+  });
+  std::jthread cells_searcher([&] {
+    for (; !ended; ++answers[1]) list_cell();
   });
   for (int i = 0; i < 10; ++i) build();
-  EXPECT_GT(answers, 10);
+  EXPECT_TRUE(WaitUntil([&] { return list_cell() == std::to_string(batch); }));
+  for (const auto& count : answers) EXPECT_GT(count, 10);
   ended = true;
 }
 

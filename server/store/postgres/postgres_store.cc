@@ -78,6 +78,10 @@ constexpr char kPostgresSchema[] = R"sql(
   ALTER TABLE cell_parts ALTER COLUMN bytes SET STORAGE EXTERNAL;
 )sql";
 
+// Of a shard, whose TakeOver deletes the rows of `cells` alone: writers wait for it.
+constexpr char kDeleteFormerCellParts[] =
+    "DELETE FROM cell_parts WHERE cells NOT IN (SELECT key FROM cells)";
+
 constexpr char kItemsTable[] = R"sql(
   CREATE TABLE items (
     collection bigint NOT NULL,
@@ -392,16 +396,21 @@ absl::Status PostgresStore::DeletePrepared(const PublicParameters& parameters) {
   PM_RETURN_IF_ERROR(session->Run(
       "DELETE FROM prepared_embeddings WHERE collection = $1 AND version = 0 AND key = $2",
       {collection.key, replaced.key}));
+  PM_RETURN_IF_ERROR(session->Run(kDeleteFormerCellParts, {}));
   return session->Commit();
+}
+
+std::string PostgresStore::CountInShards(absl::string_view from) const {
+  std::string sql = "SELECT 0";
+  for (int64_t number = 1; number <= shard_.of; ++number) {
+    absl::StrAppend(&sql, " + (SELECT count(*) FROM ", SchemaOf({number, shard_.of}), ".", from,
+                    ")");
+  }
+  return sql;
 }
 
 absl::StatusOr<bool> PostgresStore::TryTakeOver(const PublicParameters& parameters, int64_t version,
                                                 int64_t* key) {
-  std::string prepared = "SELECT 0";  // the number of shards that have saved it
-  for (int64_t number = 1; number <= shard_.of; ++number) {
-    absl::StrAppend(&prepared, " + (SELECT count(*) FROM ", SchemaOf({number, shard_.of}),
-                    ".prepared_embeddings WHERE collection = $1 AND version = $2)");
-  }
   // First without the lock, which writers take.
   for (const Lock lock : {Lock::kRead, Lock::kChange}) {
     PM_ASSIGN_OR_RETURN(const auto begun, BeginWith(parameters.collection_uuid, lock));
@@ -415,15 +424,18 @@ absl::StatusOr<bool> PostgresStore::TryTakeOver(const PublicParameters& paramete
     if (own.version != version || own.key != *key || present.version >= version) {
       return absl::AbortedError("another build has taken the place of this one");
     }
-    PM_ASSIGN_OR_RETURN(const int64_t count,
-                        session->QueryInt(prepared, {collection.key, version}));
+    PM_ASSIGN_OR_RETURN(
+        const int64_t count,
+        session->QueryInt(
+            CountInShards("prepared_embeddings WHERE collection = $1 AND version = $2"),
+            {collection.key, version}));
     if (count < shard_.of) return false;
     if (lock == Lock::kRead) continue;
     for (int64_t number = 1; number <= shard_.of; ++number) {
       PM_RETURN_IF_ERROR(static_cast<postgres::Transaction&>(*session).Execute(absl::StrCat(
           "SET LOCAL search_path = ", SchemaOf({number, shard_.of}), ", privatemail")));
       PM_ASSIGN_OR_RETURN(const EmbeddingRow former, FindEmbedding(session.get(), collection.key));
-      PM_RETURN_IF_ERROR(DeleteCells(session.get(), collection.key));
+      PM_RETURN_IF_ERROR(session->Run("DELETE FROM cells WHERE collection = $1", {collection.key}));
       PM_RETURN_IF_ERROR(
           session->Run("DELETE FROM embeddings WHERE collection = $1", {collection.key}));
       PM_RETURN_IF_ERROR(session->Run(
@@ -461,7 +473,27 @@ absl::Status PostgresStore::DeleteFormerEmbeddings() {
       PM_RETURN_IF_ERROR(DeleteEmbedding(session.get(), collection, table));
     }
   }
+  PM_RETURN_IF_ERROR(session->Run(kDeleteFormerCellParts, {}));
   return session->Commit();
+}
+
+// TakeOver deletes the cells of all shards, so that those of a collection are of one embedding.
+absl::StatusOr<std::optional<StoredCells>> PostgresStore::LoadCells(
+    const PublicParameters& parameters, const EmbeddingVersion& of, SizeCheck check) {
+  if (is_shard()) {
+    PM_ASSIGN_OR_RETURN(const auto begun, BeginWith(parameters.collection_uuid, Lock::kRead));
+    const auto& [session, collection] = begun;
+    PM_ASSIGN_OR_RETURN(
+        const int64_t own,
+        session->QueryInt("SELECT count(*) FROM cells WHERE collection = $1", {collection.key}));
+    PM_ASSIGN_OR_RETURN(
+        const int64_t all,
+        session->QueryInt(CountInShards("cells WHERE collection = $1"), {collection.key}));
+    if (own > 0 && all < shard_.of) {
+      return absl::AbortedError("not all shards have stored their cells yet");
+    }
+  }
+  return SqlStore::LoadCells(parameters, of, check);
 }
 
 // A lock of a session of its own: it ends with the daemon, too.

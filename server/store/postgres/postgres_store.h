@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -45,6 +46,9 @@ class PostgresStore final : public SqlStore {
   absl::StatusOr<uint64_t> NewEmbeddingVersion() override;
   absl::Status TakeOver(const PublicParameters& parameters, uint64_t version,
                         absl::FunctionRef<absl::Status()> poll) override;
+  absl::StatusOr<std::optional<StoredCells>> LoadCells(const PublicParameters& parameters,
+                                                       const EmbeddingVersion& of,
+                                                       SizeCheck check) override;
   absl::StatusOr<std::shared_ptr<const void>> ClaimCells(
       const PublicParameters& parameters) override;
   std::unique_ptr<ChangeWatch> Watch(std::function<absl::Status()> changed,
@@ -87,7 +91,9 @@ class PostgresStore final : public SqlStore {
   // key: of the one that this shard has saved; 0 at first, then set.
   absl::StatusOr<bool> TryTakeOver(const PublicParameters& parameters, int64_t version,
                                    int64_t* key);
-  // Deletes what is left of the embedding that was replaced.
+  // The sum of a count over the schemas of all shards, as SQL. from: after "FROM SCHEMA.".
+  std::string CountInShards(absl::string_view from) const;
+  // Deletes what is left of the embedding that was replaced, and of its cells.
   absl::Status DeletePrepared(const PublicParameters& parameters);
 
   const Shard shard_;

@@ -221,6 +221,7 @@ class StoredCellIndexes : public CatalogCells {
     hooks_.read_gallery = [this] { ++galleries_; };
     hooks_.load_cells = [this](std::optional<StoredCells>* cells) {
       if (*cells && damage_) (*cells)->image[100] ^= 1;
+      return absl::OkStatus();
     };
     hooks_.save_cells = [this] {
       ++saves_;
@@ -329,7 +330,10 @@ TEST_F(StoredCellIndexes, RestartReadsMeasuredQuality) {
   EXPECT_EQ(read.SerializeAsString(), expected.SerializeAsString());
 
   // Another start may find cells whose measurement was interrupted.
-  hooks_.load_cells = [](std::optional<StoredCells>* cells) { (*cells)->quality.reset(); };
+  hooks_.load_cells = [](std::optional<StoredCells>* cells) {
+    (*cells)->quality.reset();
+    return absl::OkStatus();
+  };
   Restart();
   EXPECT_NE(ReadyWhen(measured).cells, nullptr);
   EXPECT_EQ(galleries_, 1);

@@ -170,7 +170,9 @@ TEST_F(SharedCatalog, OneDaemonMakesCellsForAll) {
     if (++galleries != 2) return;
     EXPECT_TRUE(WaitUntil([&] { return lookups >= 7; }));
   };
-  hooks.load_cells = [&](std::optional<StoredCells>*) { ++lookups; };
+  hooks.load_cells = [&](std::optional<StoredCells>*) {
+    return ++lookups == 3 ? absl::UnavailableError("away for a moment") : absl::OkStatus();
+  };
   other_ = OpenCatalog(&hooks);
   one_ = OpenCatalog(&hooks);
   CreateWithCells("fruit");

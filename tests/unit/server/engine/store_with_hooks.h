@@ -31,7 +31,8 @@ struct StoreHooks {
   // After.
   std::function<absl::Status()> deleted_since = [] { return absl::OkStatus(); };
   std::function<void()> read_gallery = [] {};
-  std::function<void(std::optional<StoredCells>*)> load_cells = [](std::optional<StoredCells>*) {};
+  std::function<absl::Status(std::optional<StoredCells>*)> load_cells =
+      [](std::optional<StoredCells>*) { return absl::OkStatus(); };
 };
 
 class StoreWithHooks final : public Store {
@@ -121,7 +122,7 @@ class StoreWithHooks final : public Store {
                                                        const EmbeddingVersion& of,
                                                        SizeCheck check) override {
     auto cells = store_->LoadCells(p, of, check);
-    if (cells.ok()) hooks_->load_cells(&*cells);
+    if (cells.ok()) PM_RETURN_IF_ERROR(hooks_->load_cells(&*cells));
     return cells;
   }
   absl::StatusOr<std::shared_ptr<const void>> ClaimCells(const PublicParameters& p) override {

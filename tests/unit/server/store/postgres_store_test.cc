@@ -199,6 +199,18 @@ TEST_F(TwoDaemons, ShardsDivideItemsAndHaveTheirOwnEmbeddings) {
   ASSERT_THAT(take_over(1, first), IsOk());
   for (int i = 0; i < kShards; ++i) EXPECT_EQ(version_of(i), first);
   EXPECT_TRUE(absl::IsAborted(save(0, 1, first, kItems))) << "as a replica that is late";
+  // Cells of one are there when those of all are.
+  const EmbeddingVersion of{static_cast<int64_t>(first), kItems};
+  const auto load = [&](int shard) {
+    return shards[shard]->LoadCells(fruit_.parameters, of,
+                                    [](int64_t) { return absl::OkStatus(); });
+  };
+  for (int i = 0; i < kShards; ++i) {
+    EXPECT_FALSE(load(i)->has_value());
+    ASSERT_THAT(shards[i]->SaveCells(fruit_.parameters, of, std::string(1, 'a' + i)), IsOk());
+    EXPECT_EQ(absl::IsAborted(load(i).status()), i + 1 < kShards);
+  }
+  for (int i = 0; i < kShards; ++i) EXPECT_EQ((*load(i))->image, std::string(1, 'a' + i));
   EXPECT_EQ(all.size(), static_cast<size_t>(kItems));
   EXPECT_FALSE(one_->LoadEmbedding(fruit_.parameters)->has_value());
   // Another shard may still need what this one's embedding does not.
@@ -223,6 +235,13 @@ TEST_F(TwoDaemons, ShardsDivideItemsAndHaveTheirOwnEmbeddings) {
   ASSERT_THAT(other.deleted, SizeIs(1));
   EXPECT_EQ(other.deleted[0].id, "000001");
   EXPECT_THAT(shards[0]->Upsert(fruit_.parameters, MakeItems(1, 5)), Not(IsOk()));
+  // A build that all take over leaves nothing of their former cells.
+  ASSERT_THAT(save(0, 2, latest, kItems + 1), IsOk());
+  ASSERT_THAT(take_over(0, latest), IsOk());
+  EXPECT_FALSE(load(0)->has_value());
+  EXPECT_EQ(
+      PostgresServer::Ask(conninfo_, "SELECT count(*) FROM privatemail_shard_1_of_3.cell_parts"),
+      "0");
   // The next start of a shard removes its embeddings of deleted collections.
   ASSERT_THAT(one_->Delete(fruit_.parameters.collection_uuid), IsOk());
   EXPECT_TRUE(shards[0]->ListStates()->empty());
