@@ -84,7 +84,7 @@ enum class CameBy {
 inline constexpr absl::string_view kEndOfAnswer("\0", 1);  // no message has these bytes
 inline constexpr char kCallerMetadata[] = "gateway-caller";
 inline constexpr char kForwardedMetadata[] = "x-real-ip";
-// Of every call of a front: the number and count of the shard that it takes the daemon for.
+// Every call of a front has the number and count of the shard that it takes the daemon for.
 inline constexpr char kShardMetadata[] = "privatemail-shard";
 
 // Reads the first message, authorises the caller, waits for a place, runs the handler, logs, and

@@ -78,7 +78,7 @@ constexpr char kPostgresSchema[] = R"sql(
   ALTER TABLE cell_parts ALTER COLUMN bytes SET STORAGE EXTERNAL;
 )sql";
 
-// Of a shard, whose TakeOver deletes the rows of `cells` alone: writers wait for it.
+// TakeOver deletes the rows of `cells` alone, because writers wait for it; this is run later.
 constexpr char kDeleteFormerCellParts[] =
     "DELETE FROM cell_parts WHERE cells NOT IN (SELECT key FROM cells)";
 
