@@ -1,6 +1,5 @@
 #include "client/cli/query_targets.h"
 
-#include <algorithm>
 #include <thread>
 #include <utility>
 

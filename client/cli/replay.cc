@@ -12,7 +12,6 @@
 #include "client/cli/search_text.h"
 #include "client/search/last_search.h"
 #include "client/search/result_json.h"
-#include "client/search/scheme_table.h"
 #include "common/base/field_error.h"
 #include "common/base/printable.h"
 #include "common/base/status_macros.h"

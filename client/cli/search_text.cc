@@ -9,7 +9,6 @@
 #include "absl/types/span.h"
 #include "client/cli/render.h"
 #include "client/search/charge_text.h"
-#include "client/search/result_json.h"
 #include "common/base/printable.h"
 
 namespace privatemail::client::cli {

@@ -2,7 +2,6 @@
 #ifndef PRIVATEMAIL_CLIENT_CLI_SEARCH_TEXT_H_
 #define PRIVATEMAIL_CLIENT_CLI_SEARCH_TEXT_H_
 
-#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>

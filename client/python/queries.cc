@@ -18,7 +18,6 @@
 #include "client/python/session.h"
 #include "client/search/result_json.h"
 #include "client/search/scheme_table.h"
-#include "common/base/field_error.h"
 #include "common/embedding/setting_names.h"
 #include "privatemail/search.h"
 

@@ -3,7 +3,6 @@
 #define PRIVATEMAIL_CLIENT_SEARCH_DEPARTURES_H_
 
 #include <chrono>
-#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <optional>

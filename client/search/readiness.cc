@@ -1,6 +1,5 @@
 #include "client/search/readiness.h"
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/planning/published_quality.h"

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <map>
 #include <optional>
-#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -13,7 +12,6 @@
 #include "absl/time/time.h"
 #include "common/base/field_error.h"
 #include "common/base/status_macros.h"
-#include "common/base/validate.h"
 #include "common/items/item_checks.h"
 #include "common/rpc/status.h"
 #include "common/wire/proto_conversions.h"

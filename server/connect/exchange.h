@@ -10,7 +10,6 @@
 #include <boost/asio.hpp>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>

@@ -1,6 +1,5 @@
 #include "server/engine/collection.h"
 
-#include <algorithm>
 #include <iterator>
 #include <thread>
 #include <utility>

@@ -1,6 +1,5 @@
 // Audit of the production joint release by every mechanism. False-alarm probability: below 1e-6 per
 // upper bound.
-#include <cmath>
 
 #include "client/audit/joint_attack.h"
 #include "client/privacy/accounting/composition.h"

@@ -1,5 +1,4 @@
 // Collections without anchors, and anchors without labels, through both programs.
-#include "common/features/vector_file.h"
 #include "tests/e2e/service.h"
 #include "tests/testing/wait_until.h"
 

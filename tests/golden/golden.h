@@ -6,7 +6,6 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <vector>
 
 #include "common/base/matrix.h"
 

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "client/schemes/encrypted/encrypted_messages.h"
 #include "client/schemes/request_checks.h"
 #include "common/base/status_macros.h"

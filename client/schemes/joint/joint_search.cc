@@ -17,7 +17,6 @@
 #include "common/embedding/alignment.h"
 #include "common/embedding/offered_schemes.h"
 #include "common/embedding/smlq.h"
-#include "common/items/payload_filter.h"
 #include "common/wire/proto_conversions.h"
 
 namespace privatemail::client {

@@ -1,6 +1,5 @@
 #include "client/search/encrypted/row_tables.h"
 
-#include <algorithm>
 #include <set>
 #include <utility>
 #include <vector>

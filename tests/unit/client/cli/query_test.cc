@@ -9,7 +9,6 @@
 #include "client/cli/command.h"
 #include "client/cli/flags.h"
 #include "common/base/field_error.h"
-#include "common/base/files.h"
 #include "privatemail/ledger.h"
 #include "tests/unit/client/search/encrypted_server.h"
 

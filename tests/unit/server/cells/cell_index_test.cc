@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "common/cells/cell_lists.h"
-#include "common/items/item_code.h"
 #include "common/numerics/neighbors.h"
 #include "server/cells/anchor_training.h"
 #include "tests/testing/build_cells.h"
