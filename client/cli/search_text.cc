@@ -72,9 +72,9 @@ std::string MatchesText(const json& search, Metric metric) {
     });
   };
   if (has("label")) columns.push_back("label");
-  if (has("similarity")) {
+  if (has("similarity") && metric != Metric::kEuclidean) {
     columns.push_back("similarity");
-  } else if (by_cells) {
+  } else if (has("similarity") || by_cells) {
     columns.push_back("squared_distance");
   }
   if (has("payload")) columns.push_back("payload");

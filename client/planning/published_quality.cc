@@ -39,6 +39,10 @@ absl::StatusOr<CellQuality> QualityOf(const v1::GetCollectionResponse& c) {
         "collection ", c.name(), " publishes no quality of cells: its operator creates it with ",
         c.parameters().cell_partitions().empty() ? "cells and " : "", "publish_quality"));
   }
+  if (c.without_quality()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "collection ", c.name(), " is divided among shards, which publish no quality of cells"));
+  }
   if (c.embedding_version() == 0) return NotBuilt(c.name());
   if (c.cells_status() == v1::CELLS_STATUS_FAILED) return CheckCellsReady(c);
   constexpr uint64_t kMaxItems = std::numeric_limits<int64_t>::max();

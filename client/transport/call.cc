@@ -142,8 +142,10 @@ absl::Status CheckSize(const char* field, const google::protobuf::MessageLite& m
 
 absl::Status FinishCall(const ConnectionOptions& options, Call* call) {
   const absl::Status status = call->Finish();
-  // A message of the server itself, about its store or a collection, is no error of the connection.
-  const bool is_said = absl::IsUnavailable(status) && call->is_own_status();
+  // A message of the server itself, about its store, a collection or a shard, is no error of the
+  // connection.
+  const bool is_said =
+      (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) && call->is_own_status();
   return call->cancelled() || is_said ? status : ExplainConnectionError(options, status);
 }
 

@@ -1,6 +1,7 @@
 #include "common/rpc/pem.h"
 
 #include <openssl/asn1.h>
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 
@@ -16,6 +17,10 @@
 
 namespace privatemail {
 namespace {
+
+// A program may end while threads of gRPC still use OpenSSL, so that it must not free anything at
+// exit. This holds if it is said before any other use, hence before main.
+[[maybe_unused]] const int kKeptAtExit = OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
 
 // Keeps OpenSSL from prompting for a passphrase on the terminal.
 int NoPassphrase(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*data*/) { return 0; }

@@ -23,6 +23,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
 #include "common/base/stopwatch.h"
 #include "common/base/thread_pool.h"
 #include "server/access/access_key.h"
@@ -145,6 +146,8 @@ class Call final : public grpc::ServerGenericBidiReactor {
   // The limits at the start of the call.
   const Limits& limits() const { return limits_; }
 
+  // The caller's; the infinite future: none.
+  absl::Time deadline() const { return absl::FromChrono(context_->deadline()); }
   // The path of the RPC.
   const std::string& method() const { return context_->method(); }
   // For a call to another daemon, which ends with this one.

@@ -112,6 +112,7 @@ absl::Status GetCollection(const Catalog& catalog, Shards& shards,
   DescribeCollection(view, answer);
   AddParts(parts, answer);
   answer->set_max_k(static_cast<uint32_t>(call.limits().max_k));
+  answer->set_without_quality(true);
   std::map<std::string, int64_t> unknown;  // in how many shards
   for (v1::GetCollectionResponse& part : parts) {
     answer->set_max_k(std::min(answer->max_k(), part.max_k()));

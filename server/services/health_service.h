@@ -74,7 +74,7 @@ class HealthService {
     PM_RETURN_IF_ERROR(call.RecordAndCheckCollection(collection));
     PM_ASSIGN_OR_RETURN(const CollectionView view, catalog_->Find(collection));
     // Without a shard the others need not be asked: gRPC's threads, on which this runs, are few.
-    if (shards_ != nullptr) return ready() && shards_->Serve(service).ok();
+    if (shards_ != nullptr) return ready() && shards_->Serve(service);
     return !draining_ && (view.retriever != nullptr || !view.published->parameters.HasAnchors());
   }
 

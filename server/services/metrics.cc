@@ -51,12 +51,15 @@ struct CollectionMetric {
   const char* help;
   MetricType type;
   double (*value)(const CollectionView& view);
-  bool is_encrypted = false;  // only of collections that offer encrypted searches
+  // Of all collections, or of those whose items are in memory here, not on a front, and perhaps
+  // only if they offer encrypted searches.
+  enum class Of { kStored, kLoaded, kEncrypted } of = Of::kLoaded;
 };
 
 constexpr CollectionMetric kCollectionMetrics[] = {
     {"privatemail_collection_items", "Items stored.", MetricType::Gauge,
-     [](const CollectionView& view) { return static_cast<double>(view.items); }},
+     [](const CollectionView& view) { return static_cast<double>(view.items); },
+     CollectionMetric::Of::kStored},
     {"privatemail_collection_embedded_items", "Items that a search can find.", MetricType::Gauge,
      [](const CollectionView& view) { return static_cast<double>(view.embedded_items()); }},
     {"privatemail_collection_changes_since_embedding",
@@ -70,30 +73,33 @@ constexpr CollectionMetric kCollectionMetrics[] = {
        const std::shared_ptr<const EncryptedRows> loaded = view.encrypted->rows();
        return loaded == nullptr ? 0 : static_cast<double>(loaded->rows);
      },
-     /*is_encrypted=*/true},
+     CollectionMetric::Of::kEncrypted},
     {"privatemail_encrypted_rows_bytes", "Memory of the rows of encrypted searches.",
      MetricType::Gauge,
      [](const CollectionView& view) { return static_cast<double>(view.encrypted->memory()); },
-     /*is_encrypted=*/true},
+     CollectionMetric::Of::kEncrypted},
     {"privatemail_encrypted_passes_total", "Passes over the rows of encrypted searches.",
      MetricType::Counter,
      [](const CollectionView& view) {
        return static_cast<double>(view.encrypted->pass().counts().passes);
      },
-     /*is_encrypted=*/true},
+     CollectionMetric::Of::kEncrypted},
     {"privatemail_encrypted_queries_total", "Queries that these passes took up.",
      MetricType::Counter,
      [](const CollectionView& view) {
        return static_cast<double>(view.encrypted->pass().counts().queries);
      },
-     /*is_encrypted=*/true},
+     CollectionMetric::Of::kEncrypted},
 };
 
-void AddCollections(const std::vector<CollectionView>& views, std::vector<MetricFamily>* families) {
+void AddCollections(const std::vector<CollectionView>& views, bool is_front,
+                    std::vector<MetricFamily>* families) {
+  using Of = CollectionMetric::Of;
   for (const CollectionMetric& metric : kCollectionMetrics) {
+    if (is_front && metric.of != Of::kStored) continue;
     Values values;
     for (size_t i = 0; i < views.size(); ++i) {
-      if (metric.is_encrypted && views[i].encrypted == nullptr) continue;
+      if (metric.of == Of::kEncrypted && views[i].encrypted == nullptr) continue;
       values[i < kMaxNamedCollections ? views[i].published->name : kOther] +=
           metric.value(views[i]);
     }
@@ -177,7 +183,7 @@ std::string Metrics::Text() const {
   gauge("privatemail_evaluation_keys_bytes", "Memory of the cached evaluation keys.", keys.bytes());
   const std::vector<CollectionView> collections = catalog_->List();
   gauge("privatemail_collections", "Collections.", collections.size());
-  AddCollections(collections, &families);
+  AddCollections(collections, catalog_->is_front(), &families);
   Values builds;
   for (const CollectionView& view : collections) {
     const std::optional<double> share = view.collection->build_share();

@@ -15,6 +15,7 @@
 #include <numeric>
 #include <set>
 
+#include "absl/algorithm/container.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -49,8 +50,7 @@ absl::Status Named(const std::string& shard, const absl::Status& status) {
 class Shards::Shard {
  public:
   Shard(size_t number, size_t count, std::vector<std::string> replicas)
-      : name_(
-            absl::StrCat("shard ", number, " of ", count, " (", absl::StrJoin(replicas, "|"), ")")),
+      : name_(absl::StrCat("shard ", number, " of ", count)),
         place_(absl::StrCat(number, "/", count)),
         replicas_(std::move(replicas)),
         order_(replicas_.size()) {
@@ -77,7 +77,11 @@ class Shards::Shard {
     channels_.swap(channels);
   }
 
-  const std::string& name() const { return name_; }    // "shard 2 of 4 (HOST:PORT|HOST:PORT)"
+  // "shard 2 of 4 (HOST:PORT|HOST:PORT)", or with one replica.
+  std::string name() const { return absl::StrCat(name_, " (", absl::StrJoin(replicas_, "|"), ")"); }
+  std::string name(size_t replica) const {
+    return absl::StrCat(name_, " (", replicas_[replica], ")");
+  }
   const std::string& place() const { return place_; }  // "2/4"
   std::shared_ptr<grpc::Channel> channel(size_t replica) const {
     const std::lock_guard<std::mutex> guard(mutex_);
@@ -198,6 +202,7 @@ bool Shards::Attempt::Proceed(bool succeeded,
 
 ShardCall::ShardCall(Call& call)
     : method(call.method()),
+      deadline(call.deadline()),
       cancelled([&call] { return call.Cancelled(); }),
       reserve([&call](int64_t bytes) { return call.ReserveSearchMemory(bytes); }),
       make_context([&call] { return call.MakeClientContext(); }) {}
@@ -223,11 +228,11 @@ void Shards::Connect(const std::shared_ptr<grpc::ChannelCredentials>& credential
   for (const auto& shard : shards_) shard->Connect(credentials);
 }
 
-absl::Status Shards::Serve(const std::string& service) const {
+Shards::Replicas Shards::Check(const std::string& service, bool until_ready) const {
   constexpr absl::Duration kMaxWait = absl::Seconds(2);
   using grpc::health::v1::HealthCheckResponse;
   struct Probe {
-    size_t shard;
+    absl::Status* outcome;
     grpc::ClientContext context;
     HealthCheckResponse response;
     grpc::Status status;
@@ -237,49 +242,58 @@ absl::Status Shards::Serve(const std::string& service) const {
   request.set_service(service);
   grpc::CompletionQueue queue;
   std::vector<std::unique_ptr<Probe>> probes;
-  for (size_t shard = 0; shard < shards_.size(); ++shard) {
-    for (const size_t replica : shards_[shard]->order()) {
+  Replicas replicas;
+  for (const auto& shard : shards_) {
+    auto& of_shard = replicas.emplace_back(shard->order().size(), absl::UnknownError(""));
+    for (size_t replica = 0; replica < of_shard.size(); ++replica) {
       Probe& probe = *probes.emplace_back(std::make_unique<Probe>());
-      probe.shard = shard;
-      probe.context.AddMetadata(kShardMetadata, shards_[shard]->place());
+      probe.outcome = &of_shard[replica];
+      probe.context.AddMetadata(kShardMetadata, shard->place());
       probe.context.set_deadline(absl::ToChronoTime(absl::Now() + kMaxWait));
-      const auto stub = grpc::health::v1::Health::NewStub(shards_[shard]->channel(replica));
+      const auto stub = grpc::health::v1::Health::NewStub(shard->channel(replica));
       probe.call = stub->AsyncCheck(&probe.context, request, &queue);
       probe.call->Finish(&probe.response, &probe.status, &probe);
     }
   }
-  std::set<size_t> serving;
-  std::map<size_t, absl::Status> failures;  // by shard, of its replica that failed last
   for (size_t ended = 0; ended < probes.size(); ++ended) {
     void* tag = nullptr;
     bool succeeded = false;
     queue.Next(&tag, &succeeded);
-    const Probe& ended_probe = *static_cast<Probe*>(tag);
-    if (!ended_probe.status.ok() || ended_probe.response.status() != HealthCheckResponse::SERVING) {
-      failures[ended_probe.shard] = ended_probe.status.ok()
-                                        ? absl::UnavailableError("it does not serve yet")
-                                        : FromGrpc(ended_probe.status);
-      continue;
+    const Probe& probe = *static_cast<Probe*>(tag);
+    *probe.outcome = FromGrpc(probe.status);
+    if (probe.outcome->ok() && probe.response.status() != HealthCheckResponse::SERVING) {
+      *probe.outcome = absl::UnavailableError("it does not serve yet");
     }
-    serving.insert(ended_probe.shard);
-    if (serving.size() < shards_.size()) continue;
-    for (const auto& probe : probes) probe->context.TryCancel();  // nothing depends on them
+    if (!until_ready || !AreReady(replicas)) continue;
+    for (const auto& other : probes) other->context.TryCancel();  // nothing depends on them
   }
-  for (const auto& [shard, failure] : failures) {
-    if (!serving.contains(shard)) return Named(shards_[shard]->name(), failure);
-  }
-  return absl::OkStatus();
+  return replicas;
+}
+
+bool Shards::AreReady(const Replicas& replicas) {
+  return absl::c_all_of(replicas, [](const std::vector<absl::Status>& shard) {
+    return absl::c_any_of(shard, [](const auto& one) { return one.ok(); }) &&
+           absl::c_none_of(shard, [](const auto& one) { return absl::IsFailedPrecondition(one); });
+  });
 }
 
 void Shards::Probe() {
-  const absl::Status status = Serve("");
-  // Once for each reason, without the rest of a message: gRPC's changes with every attempt.
-  if (status.code() != probed_.code()) {
-    Log(status.ok() ? LogLevel::kInfo : LogLevel::kWarning,
-        status.ok() ? "all shards serve" : absl::StrCat("not ready: ", status.message()));
+  Replicas now = Check("", /*until_ready=*/false);
+  for (size_t i = 0; i < shards_.size(); ++i) {
+    for (size_t replica = 0; replica < now[i].size(); ++replica) {
+      const absl::Status& one = now[i][replica];
+      const absl::StatusCode former =
+          probed_.empty() ? absl::StatusCode::kOk : probed_[i][replica].code();
+      if (one.code() == former) continue;
+      const std::string name = shards_[i]->name(replica);
+      if (one.ok())
+        Log(LogLevel::kInfo, absl::StrCat(name, " serves"));
+      else
+        Log(LogLevel::kWarning, absl::StrCat(name, " is not ready: ", one.message()));
+    }
   }
-  serve_ = status.ok();
-  probed_ = status;
+  serve_ = AreReady(now);
+  probed_ = std::move(now);
   probes_.Add([this](const auto& /*stopped*/) { Probe(); }, absl::Seconds(1));
 }
 
@@ -293,6 +307,9 @@ absl::StatusOr<std::vector<Shards::Messages>> Shards::AskBytes(
   std::deque<Turn> turns;  // attempts point to them
   int64_t running = 0;
   absl::Status failure;
+  // A little before the caller's deadline: its own error would not name the shard.
+  const absl::Time until =
+      call.deadline - std::min(absl::Seconds(1), (call.deadline - absl::Now()) / 20);
   const auto fail = [&](absl::Status status) {
     failure = std::move(status);
     for (const Turn& turn : turns) turn.Cancel();
@@ -308,8 +325,13 @@ absl::StatusOr<std::vector<Shards::Messages>> Shards::AskBytes(
   }
   while (running > 0) {
     if (failure.ok() && call.cancelled()) fail(absl::CancelledError("the caller is gone"));
-    absl::Duration left = absl::Seconds(1);  // until it asks whether the call was cancelled
-    Turn* late = nullptr;                    // the next whose answer is late
+    // Until it asks whether the call was cancelled.
+    absl::Duration left = std::clamp(until - absl::Now(), absl::ZeroDuration(), absl::Seconds(1));
+    Turn* late = nullptr;  // the next whose answer is late
+    if (failure.ok() && absl::Now() > until) {
+      const Turn& silent = *absl::c_find_if(turns, [](const Turn& turn) { return !turn.ended; });
+      fail(Named(silent.shard.name(), absl::DeadlineExceededError("it does not answer in time")));
+    }
     for (Turn& turn : turns) {
       if (!failure.ok() || !turn.can_ask_next() || turn.left() >= left) continue;
       left = turn.left();
@@ -346,7 +368,7 @@ absl::StatusOr<std::vector<Shards::Messages>> Shards::AskBytes(
       turn.answer = std::move(attempt.messages);
       turn.Cancel();
     } else {
-      fail(Named(turn.shard.name(), attempt.status));
+      fail(Named(is_away ? turn.shard.name() : turn.shard.name(attempt.replica), attempt.status));
     }
   }
   PM_RETURN_IF_ERROR(failure);

@@ -18,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "common/base/background_queue.h"
 #include "common/base/status_macros.h"
 #include "server/services/call.h"
@@ -36,6 +37,7 @@ struct ShardCall {
   ShardCall(std::string path, std::function<bool()> is_cancelled);
 
   const std::string method;
+  const absl::Time deadline = absl::InfiniteFuture();
   const std::function<bool()> cancelled;
   const std::function<absl::Status(int64_t bytes)> reserve;  // memory of what arrives
   const std::function<std::unique_ptr<grpc::ClientContext>()> make_context;
@@ -55,11 +57,11 @@ class Shards {
   // Calls that begin later use connections with these credentials.
   void Connect(const std::shared_ptr<grpc::ChannelCredentials>& credentials);
 
-  // OK if a replica of each shard says within seconds that this service of grpc.health.v1 is
-  // SERVING, or else why one does not.
-  absl::Status Serve(const std::string& service) const;
-  // Whether the server as a whole was SERVING, as the shards said a second ago; at first false.
-  // Never waits, since strangers may call it.
+  // Whether a replica of each shard says within seconds that this service of grpc.health.v1 is
+  // SERVING, and no daemon says that it is another shard.
+  bool Serve(const std::string& service) const { return AreReady(Check(service, true)); }
+  // The same of the server as a whole, as the daemons said seconds ago; at first false. Never
+  // waits, since strangers may call it.
   bool Serve() const { return serve_; }
 
   int64_t size() const { return std::ssize(shards_); }
@@ -70,6 +72,7 @@ class Shards {
   // Their memory counts as that of the search. The first failure ends the calls to all others.
   // Statuses name the shard:
   //   UNAVAILABLE          no replica answers, or the shard does not know the collection yet
+  //   DEADLINE_EXCEEDED    no replica answers in time
   //   FAILED_PRECONDITION  also: the daemon is another shard
   //   others               as the shard sent them
   absl::StatusOr<std::vector<Messages>> AskBytes(const ShardCall& call,
@@ -109,12 +112,16 @@ class Shards {
 
   static absl::Status Parse(const grpc::ByteBuffer& bytes, google::protobuf::Message* message);
 
+  using Replicas = std::vector<std::vector<absl::Status>>;  // by shard and replica; OK: it serves
+  // until_ready: replicas that are slower than the first ones which suffice are not waited for.
+  Replicas Check(const std::string& service, bool until_ready) const;
+  static bool AreReady(const Replicas& replicas);
   // Asks whether the shards serve, now and from then on every second, and logs what has changed.
   void Probe();
 
   std::vector<std::unique_ptr<Shard>> shards_;
-  absl::Status probed_;              // the result of the last probe, for the next
-  std::atomic<bool> serve_ = false;  // whether it was OK
+  Replicas probed_;                                             // by the last probe, for the next
+  std::atomic<bool> serve_ = false;                             // whether they were ready
   BackgroundQueue probes_{BackgroundQueue::Priority::kNormal};  // last: it uses the others
 };
 

@@ -164,9 +164,15 @@ absl::Status PreparePostgresSchema(postgres::Pool* pool, const Shard& shard) {
   PM_ASSIGN_OR_RETURN(const auto transaction, postgres::Transaction::Begin(pool, /*writes=*/true));
   // Released at the end of the transaction.
   PM_RETURN_IF_ERROR(transaction->Run("SELECT pg_advisory_xact_lock($1)", {kSchemaLock}));
+  const auto has_schema = [&](const std::string& name) {
+    return transaction->QueryInt("SELECT count(*) FROM pg_namespace WHERE nspname = $1",
+                                 {SqlText{name}});
+  };
+  // IF NOT EXISTS would need the right to create one that exists.
+  PM_ASSIGN_OR_RETURN(const int64_t of_all, has_schema("privatemail"));
+  if (of_all == 0) PM_RETURN_IF_ERROR(transaction->Execute("CREATE SCHEMA privatemail"));
   PM_RETURN_IF_ERROR(
-      transaction->Execute("CREATE SCHEMA IF NOT EXISTS privatemail;"
-                           "CREATE TABLE IF NOT EXISTS schema_version (version bigint NOT NULL)"));
+      transaction->Execute("CREATE TABLE IF NOT EXISTS schema_version (version bigint NOT NULL)"));
   PM_ASSIGN_OR_RETURN(
       const int64_t version,
       transaction->QueryInt("SELECT coalesce(max(version), 0) FROM schema_version", {}));
@@ -186,10 +192,7 @@ absl::Status PreparePostgresSchema(postgres::Pool* pool, const Shard& shard) {
   // A shard makes the schemas of all, because it may be the one that takes over their embeddings.
   for (int64_t number = 1; shard.of > 1 && number <= shard.of; ++number) {
     const std::string schema = SchemaOf({number, shard.of});
-    PM_ASSIGN_OR_RETURN(
-        const int64_t exists,
-        transaction->QueryInt("SELECT count(*) FROM pg_namespace WHERE nspname = $1",
-                              {SqlText{schema}}));
+    PM_ASSIGN_OR_RETURN(const int64_t exists, has_schema(schema));
     if (exists == 0) PM_RETURN_IF_ERROR(transaction->Execute(ShardSchema({number, shard.of})));
     PM_RETURN_IF_ERROR(transaction->Execute(
         absl::StrCat("CREATE TABLE IF NOT EXISTS ", schema,

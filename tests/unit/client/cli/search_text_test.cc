@@ -33,6 +33,7 @@ TEST(SearchText, MatchesHaveTheColumnsThatSaySomething) {
   search["matches"][0].update({{"similarity", .75}, {"label", 3}, {"payload", {{"x", 1}}}});
   EXPECT_EQ(MatchesText(search, Metric::kCosine),
             "id  label  similarity  payload\na   3      0.7500      {\"x\":1}\n");
+  EXPECT_THAT(MatchesText(search, Metric::kEuclidean), HasSubstr("squared distance"));
   search["matches"][0]["class"] = "ramen\nid";
   EXPECT_THAT(MatchesText(search, Metric::kCosine), HasSubstr("a   ramen\\nid  0.7500"));
 }

@@ -38,6 +38,8 @@ TEST(CellQuality, MoreItemsThanEmbeddedAreDamage) {
   }
   collection.set_cells_items(1000);
   EXPECT_THAT(QualityOf(collection), FailsWith(kUnavailable, "is not measured yet"));
+  collection.set_without_quality(true);
+  EXPECT_THAT(QualityOf(collection), FailsWith(kFailedPrecondition, "divided among shards"));
 }
 
 }  // namespace

@@ -76,6 +76,16 @@ TEST_F(MonitoringTest, DashboardMetricsExist) {
   }
 }
 
+TEST(FrontMetrics, HaveNoneOfItemsThatShardsHold) {
+  const TemporaryFolder folder;
+  const auto catalog =
+      *Catalog::Open(*SqliteStore::Open(folder.path()), folder.path(), nullptr, {.is_front = true});
+  Admission admission(Limits{});
+  const std::string text = server::Metrics(catalog.get(), &admission).Text();
+  EXPECT_THAT(text, HasSubstr("privatemail_collection_items"));
+  EXPECT_THAT(text, Not(HasSubstr("embedded_items")));
+}
+
 TEST_F(MonitoringTest, MetricsNameAtMostHundredCollections) {
   for (int i = 0; i < 103; ++i) {
     v1::CreateCollectionRequest request = Fruit();
