@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "common/base/operator_only_error.h"
 #include "tests/testing/wait_until.h"
@@ -24,6 +25,15 @@ class TwoDaemons : public ::testing::Test {
   const std::unique_ptr<PostgresStore> one_ = *PostgresStore::Open(conninfo_);
   const std::unique_ptr<PostgresStore> other_ = *PostgresStore::Open(conninfo_);
 };
+
+TEST_F(TwoDaemons, ARoleNeedsNoRightButToItsSchema) {
+  const std::string conninfo = SharedPostgres().NewDatabase();
+  PostgresServer::Ask(conninfo,
+                      absl::StrCat("CREATE ROLE plain LOGIN PASSWORD '", PostgresServer::kPassword,
+                                   "'; CREATE SCHEMA privatemail AUTHORIZATION plain; SELECT 1"));
+  const std::string plain = absl::StrReplaceAll(conninfo, {{"user=tester", "user=plain"}});
+  EXPECT_THAT(PostgresStore::Open(plain), IsOk());
+}
 
 TEST_F(TwoDaemons, ConcurrentCreatesOfOneNameLetOneThrough) {
   for (int round = 0; round < 10; ++round) {
