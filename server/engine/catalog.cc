@@ -489,8 +489,10 @@ absl::StatusOr<CollectionView> Catalog::Build(absl::string_view name, const Step
 
 bool Catalog::Install(Collection* collection, Embedding embedding) {
   const std::vector<DeletedItem> deleted = std::move(embedding.deleted);
+  const uint64_t until = embedding.deleted_until;
   const auto published = collection->view().published;
-  return collection->InstallRetriever(MakeRetriever(*published, std::move(embedding)), deleted);
+  return collection->InstallRetriever(MakeRetriever(*published, std::move(embedding)), deleted,
+                                      until);
 }
 
 absl::Status Catalog::Refresh() {
@@ -525,6 +527,7 @@ absl::Status Catalog::AdoptCollections(const std::vector<CollectionState>& state
   }
   // The others are destroyed without the lock: they are large.
   for (const auto& [name, collection] : known) collection->Remove();
+  if (!known.empty() && store_->is_shard()) QueueRemovals();
   absl::Status outcome;
   for (const CollectionState* state : unknown) {
     absl::StatusOr<StoredCollection> stored = store_->LoadCollection(state->uuid);

@@ -231,10 +231,13 @@ class Catalog {
   // job's start on.
   void QueueCells(std::weak_ptr<Collection> collection, CellsStep step = CellsStep::kLoadOrBuild,
                   absl::Duration delay = {}, std::optional<Stopwatch> waited = std::nullopt);
-  // Returns the next step: kLoadOrBuild if another daemon makes them, and kMaxWait has not passed;
-  // the same step if the store was away. Records a failure in the view; throws nothing.
-  CellsStep PrepareCells(Collection* collection, CellsStep step, const Stopwatch& waited,
-                         const std::atomic<bool>& stopped);
+  // Returns the next step and the pause before it: kLoadOrBuild if another daemon makes them, and
+  // kMaxWait has not passed; the same step if the store was away; on a shard kAwaitShards after any
+  // other failure.
+  // Records a failure in the view; throws nothing.
+  std::pair<CellsStep, absl::Duration> PrepareCells(Collection* collection, CellsStep step,
+                                                    const Stopwatch& waited,
+                                                    const std::atomic<bool>& stopped);
   absl::StatusOr<CellsStep> LoadOrBuildCells(Collection* collection, CollectionView view,
                                              CellsStep step, const Stopwatch& waited,
                                              const std::atomic<bool>& stopped);

@@ -74,23 +74,25 @@ struct Catalog::CellInputs {
 
 void Catalog::QueueCells(std::weak_ptr<Collection> collection, CellsStep step, absl::Duration delay,
                          std::optional<Stopwatch> waited) {
-  static constexpr absl::Duration kRetry = absl::Milliseconds(500);
   const auto prepare = [this, step, weak = std::move(collection),
                         waited](const std::atomic<bool>& stopped) {
     const CollectionPtr locked = weak.lock();
     if (locked == nullptr || !locked->view().has_cells()) return;
     const Stopwatch since = waited.value_or(Stopwatch());
-    const CellsStep next = PrepareCells(locked.get(), step, since, stopped);
-    if (next != CellsStep::kNone) QueueCells(weak, next, kRetry, since);
+    const auto [next, pause] = PrepareCells(locked.get(), step, since, stopped);
+    const bool is_queued = next == CellsStep::kAwaitShards && locked->awaits_cells().exchange(true);
+    if (next != CellsStep::kNone && !is_queued) QueueCells(weak, next, pause, since);
   };
   (step == CellsStep::kAwaitShards ? awaited_cells_ : cells_).Add(prepare, delay);
 }
 
-Catalog::CellsStep Catalog::PrepareCells(Collection* collection, CellsStep step,
-                                         const Stopwatch& waited,
-                                         const std::atomic<bool>& stopped) {
+std::pair<Catalog::CellsStep, absl::Duration> Catalog::PrepareCells(
+    Collection* collection, CellsStep step, const Stopwatch& waited,
+    const std::atomic<bool>& stopped) {
+  constexpr absl::Duration kPause = absl::Milliseconds(500), kPauseAfterFailure = absl::Seconds(10);
+  if (step == CellsStep::kAwaitShards) collection->awaits_cells() = false;
   std::optional<CollectionView> view = collection->BeginCells();
-  if (!view.has_value()) return CellsStep::kNone;
+  if (!view.has_value()) return {CellsStep::kNone, {}};
   const std::string name = view->published->name;
   absl::StatusOr<CellsStep> outcome;
   try {
@@ -99,17 +101,20 @@ Catalog::CellsStep Catalog::PrepareCells(Collection* collection, CellsStep step,
   } catch (const std::exception& error) {  // of FAISS, or out of memory
     outcome = absl::InternalError(error.what());
   }
+  // The store was away, which no later step would notice.
+  const bool is_away = absl::IsUnavailable(outcome.status());
   absl::Status problem;
-  if (!outcome.ok() && !stopped) {
+  if (!outcome.ok() && !is_away && !stopped) {
     problem =
         absl::UnavailableError(absl::StrCat("what answers for the cells of collection ", name,
                                             " could not be built: ", outcome.status().message()));
   }
   collection->EndCells(problem);
   collection->SetCellsShare(std::nullopt);
-  // The store was away, which no later step would notice.
-  if (absl::IsUnavailable(outcome.status()) && !stopped) return step;
-  return outcome.value_or(CellsStep::kNone);
+  if (outcome.ok() || stopped) return {outcome.value_or(CellsStep::kNone), kPause};
+  if (is_away) return {step, kPause};
+  // The other shards wait for this one, or have loaded what it has not.
+  return {store_->is_shard() ? CellsStep::kAwaitShards : CellsStep::kNone, kPauseAfterFailure};
 }
 
 absl::StatusOr<Catalog::CellsStep> Catalog::LoadOrBuildCells(Collection* collection,
@@ -121,10 +126,9 @@ absl::StatusOr<Catalog::CellsStep> Catalog::LoadOrBuildCells(Collection* collect
   bool is_stored = false;
   while (!stopped) {
     absl::StatusOr<bool> loaded = LoadCells(collection, view);
-    if (absl::IsAborted(loaded.status())) {
-      collection->waits_for_shards() = true;
-      return CellsStep::kAwaitShards;
-    }
+    const bool is_aborted = absl::IsAborted(loaded.status());
+    if (is_aborted || !loaded.value_or(true)) collection->has_no_stored_cells() = true;
+    if (is_aborted) return CellsStep::kAwaitShards;
     const bool is_replaced = absl::IsDataLoss(loaded.status()) || (loaded.ok() && !*loaded);
     if (step == CellsStep::kAwaitShards && is_replaced) return CellsStep::kLoadOrBuild;
     if (absl::IsDataLoss(loaded.status())) {

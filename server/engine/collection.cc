@@ -1,5 +1,6 @@
 #include "server/engine/collection.h"
 
+#include <algorithm>
 #include <iterator>
 #include <thread>
 #include <utility>
@@ -124,6 +125,11 @@ CollectionView Collection::view() const {
   return view;
 }
 
+int64_t Collection::key() const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return key_;
+}
+
 int64_t Collection::memory() const {
   const std::lock_guard<std::mutex> guard(mutex_);
   return view_.resident_memory() + reserved_;
@@ -232,7 +238,7 @@ bool Collection::EndBuild() {
 }
 
 bool Collection::InstallRetriever(std::shared_ptr<const Retriever> retriever,
-                                  absl::Span<const DeletedItem> deleted) {
+                                  absl::Span<const DeletedItem> deleted, uint64_t until) {
   const CollectionView before = view();
   const std::shared_ptr<const CellIndex>& cells = before.cells;
   std::vector<std::string> missing;  // few: a search for each, under the lock
@@ -245,6 +251,7 @@ bool Collection::InstallRetriever(std::shared_ptr<const Retriever> retriever,
   std::swap(view_.retriever, former);
   view_.embedding_problem = absl::OkStatus();
   view_.hidden = nullptr;
+  view_.adopted_version = std::max(view_.adopted_version, until);
   Hide(deleted);
   Hide(deletions_);
   // For a cell index that is being built from earlier items.
@@ -307,13 +314,13 @@ std::optional<Collection::PendingChange> Collection::TakeState(const CollectionS
   SetItems(state.items, state.latest_version);
   const uint64_t version = view_.retriever == nullptr ? 0 : view_.retriever->version();
   const bool new_embedding = state.embedding_version > version;
-  const bool new_items = state.latest_version > adopted_version_;
+  const bool new_items = state.latest_version > view_.adopted_version;
   // Probably the embedding that is being built here: compared again when the build ends.
   if (building_ && (new_embedding || new_items)) outdated_ = true;
   if (new_embedding ? building_ : view_.retriever == nullptr || !new_items) return std::nullopt;
   if (new_embedding) ++loads_;
   return PendingChange{.retriever = new_embedding ? nullptr : view_.retriever,
-                       .after = adopted_version_};
+                       .after = view_.adopted_version};
 }
 
 void Collection::EndLoad() {
@@ -327,7 +334,7 @@ void Collection::AdoptDeletions(const PendingChange& change, uint64_t latest_ver
   if (view_.retriever != change.retriever) return;
   Hide(deleted);
   RecordDuringLoads(deleted);
-  adopted_version_ = latest_version;
+  view_.adopted_version = latest_version;
 }
 
 }  // namespace privatemail::server

@@ -45,6 +45,7 @@ struct CollectionView {
   std::shared_ptr<EncryptedCollection> encrypted;     // null unless the collection offers it
   uint64_t items = 0;                                 // stored, embedded or not
   uint64_t latest_version = 0;                        // last change of the store that it includes
+  uint64_t adopted_version = 0;                       // deletions by others up to it are hidden
   absl::Status embedding_problem;                     // why a stored embedding is not served
   absl::Status cells_problem;              // why the last attempt to build `cells` failed
   std::shared_ptr<Collection> collection;  // whose view it is
@@ -88,6 +89,8 @@ class Collection : public std::enable_shared_from_this<Collection> {
   // CollectionView::resident_memory, and what a running build reserves.
   int64_t memory() const;
   bool removed() const { return removed_; }
+  // In the store; 0: created here, not reported by the store yet.
+  int64_t key() const;
   // Whether the caller is to queue a catch-up of the encrypted rows, because none is queued.
   bool ClaimCatchUp() { return !catch_up_is_queued_.exchange(true); }
   void BeginCatchUp() { catch_up_is_queued_ = false; }
@@ -121,13 +124,16 @@ class Collection : public std::enable_shared_from_this<Collection> {
   void SetBuildShare(double share) { build_share_ = share; }
   // Whether the last build did not check that the labels agree with the anchors.
   std::atomic<bool>& accepts_labels() { return accepts_labels_; }
-  // Whether cells of this shard have waited for those of others, so that nothing is left to load.
-  std::atomic<bool>& waits_for_shards() { return waits_for_shards_; }
+  // Whether the store had no cells to load when they were looked for.
+  std::atomic<bool>& has_no_stored_cells() { return has_no_stored_cells_; }
+  // Whether a queued job waits until all shards have stored their cells: one is enough.
+  std::atomic<bool>& awaits_cells() { return awaits_cells_; }
 
   // Publishes a retriever unless a later one is there. deleted: items that the store has deleted
-  // since its embedding. False: the collection was removed. O(n) if the collection has cells.
+  // since its embedding, up to version `until` of the collection, if that is known. False: the
+  // collection was removed. O(n) if the collection has cells.
   bool InstallRetriever(std::shared_ptr<const Retriever> retriever,
-                        absl::Span<const DeletedItem> deleted);
+                        absl::Span<const DeletedItem> deleted, uint64_t until = 0);
   void SetEmbeddingProblem(const absl::Status& problem);
 
   // Starts a load of a cell index; empty if it is up to date or the collection was removed.
@@ -175,13 +181,13 @@ class Collection : public std::enable_shared_from_this<Collection> {
   std::atomic<bool> removed_ = false;
   std::atomic<bool> catch_up_is_queued_ = false;
   std::atomic<bool> accepts_labels_ = false;
-  std::atomic<bool> waits_for_shards_ = false;
+  std::atomic<bool> has_no_stored_cells_ = false;
+  std::atomic<bool> awaits_cells_ = false;
   std::atomic<double> build_share_ = -1;  // negative: nullopt, as of the next
   std::atomic<double> cells_share_ = -1;
-  mutable std::mutex mutex_;      // guards the following
-  CollectionView view_;           // without `collection`
-  int64_t key_;                   // in the store; 0: created here, not reported by the store yet
-  uint64_t adopted_version_ = 0;  // deletions of other daemons are hidden up to here
+  mutable std::mutex mutex_;  // guards the following
+  CollectionView view_;       // without `collection`
+  int64_t key_;
   int loads_ = 0;
   std::vector<DeletedItem> deletions_;  // during loads
   bool building_ = false;

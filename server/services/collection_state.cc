@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/base/operator_only_error.h"
 #include "common/base/status_macros.h"
 #include "common/embedding/offered_schemes.h"
@@ -10,6 +12,7 @@
 #include "common/lattice/scores.h"
 #include "common/wire/proto_conversions.h"
 #include "server/services/sent_blocks.h"
+#include "server/services/shards.h"
 
 namespace privatemail::server {
 namespace {
@@ -76,6 +79,29 @@ absl::StatusOr<std::shared_ptr<const CellIndex>> RequireCells(const CollectionVi
                                              view.published->name, " is being built: try again"));
 }
 
+std::optional<SeenByFront> SeenBy(const Catalog& catalog, const Call& call) {
+  const std::string text = call.Metadata(kVersionMetadata).value_or("");
+  const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(text, ':');
+  SeenByFront seen;
+  if (catalog.is_shard() && absl::SimpleAtoi(parts.first, &seen.key) &&
+      absl::SimpleAtoi(parts.second, &seen.items_version)) {
+    return seen;
+  }
+  return std::nullopt;
+}
+
+absl::Status CheckDeletionsAreHidden(const Catalog& catalog, const CollectionView& view,
+                                     const Call& call) {
+  const std::optional<SeenByFront> seen = SeenBy(catalog, call);
+  if (!seen.has_value() ||
+      (view.collection->key() == seen->key && view.adopted_version >= seen->items_version)) {
+    return absl::OkStatus();
+  }
+  return absl::AbortedError(absl::StrCat("version ", seen->items_version, " of the items of ",
+                                         view.published->name, " is not here yet: this shard has ",
+                                         view.adopted_version));
+}
+
 absl::StatusOr<std::shared_ptr<const EncryptedRows>> RequireRows(const CollectionView& view) {
   std::shared_ptr<const EncryptedRows> rows = view.encrypted->rows();
   if (rows != nullptr) return rows;
@@ -90,7 +116,8 @@ absl::StatusOr<std::shared_ptr<const EncryptedRows>> RequireRows(const Collectio
 }
 
 bool IsLoaded(const CollectionView& view) {
-  if (GetCellsStatus(view) == v1::CELLS_STATUS_PREPARING && !view.collection->waits_for_shards()) {
+  if (GetCellsStatus(view) == v1::CELLS_STATUS_PREPARING &&
+      !view.collection->has_no_stored_cells()) {
     return false;
   }
   return view.encrypted == nullptr || view.published->parameters.feature_dim == 0 ||

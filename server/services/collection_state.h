@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -11,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "privatemail/v1/retrieval.pb.h"
 #include "server/engine/catalog.h"
+#include "server/services/call.h"
 
 namespace privatemail::server {
 
@@ -39,6 +41,18 @@ absl::Status CheckEmbeddingVersion(const Request& request, uint64_t version) {
       "embedding_version ", request.embedding_version(), " of collection ", request.collection(),
       " is not here yet: this daemon has version ", version, "; send it again"));
 }
+
+// What the front that calls this shard has seen of a collection; nullopt: the caller is no front.
+struct SeenByFront {
+  int64_t key = 0;  // of the collection in the store
+  uint64_t items_version = 0;
+};
+std::optional<SeenByFront> SeenBy(const Catalog& catalog, const Call& call);
+
+// ABORTED: this is another collection than the front has seen, or items that were deleted then are
+// not hidden yet.
+absl::Status CheckDeletionsAreHidden(const Catalog& catalog, const CollectionView& view,
+                                     const Call& call);
 
 // UNAVAILABLE: the rows of encrypted searches are being loaded, or cannot be. An error
 // of the store keeps its mark as operator-only.

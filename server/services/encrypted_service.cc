@@ -212,9 +212,10 @@ absl::StatusOr<Keys> FindKeys(const Catalog& catalog, const v1::SearchEncryptedR
 // here. ABORTED: these rows have changed since. UNAVAILABLE: the version does not come.
 absl::StatusOr<std::shared_ptr<const EncryptedRows>> AwaitVersion(const Catalog& catalog,
                                                                   const std::string& collection,
-                                                                  uint64_t version,
+                                                                  const SeenByFront& seen,
                                                                   const Call& call) {
   constexpr absl::Duration kMaxWait = absl::Seconds(10);
+  const uint64_t version = seen.items_version;
   const Stopwatch waited;
   while (true) {
     const absl::StatusOr<CollectionView> view = catalog.Find(collection);
@@ -222,7 +223,7 @@ absl::StatusOr<std::shared_ptr<const EncryptedRows>> AwaitVersion(const Catalog&
     if (view.ok() && view->encrypted != nullptr) {
       PM_ASSIGN_OR_RETURN(rows, RequireRows(*view));
     }
-    if (rows != nullptr && rows->items_version >= version) {
+    if (rows != nullptr && rows->collection == seen.key && rows->items_version >= version) {
       if (rows->changed_version <= version) return rows;
       return absl::AbortedError(absl::StrCat("version ", version, " of collection ", collection,
                                              " has been followed by version ",
@@ -239,10 +240,8 @@ absl::StatusOr<std::shared_ptr<const EncryptedRows>> AwaitVersion(const Catalog&
 
 absl::Status Search(const Catalog& catalog, const v1::SearchEncryptedRequest& request, Call& call) {
   std::shared_ptr<const EncryptedRows> rows;  // that a front asks for, or the present ones
-  uint64_t version = 0;
-  if (catalog.is_shard() &&
-      absl::SimpleAtoi(call.Metadata(kVersionMetadata).value_or(""), &version)) {
-    PM_ASSIGN_OR_RETURN(rows, AwaitVersion(catalog, request.collection(), version, call));
+  if (const std::optional<SeenByFront> seen = SeenBy(catalog, call); seen.has_value()) {
+    PM_ASSIGN_OR_RETURN(rows, AwaitVersion(catalog, request.collection(), *seen, call));
   }
   PM_ASSIGN_OR_RETURN(const CollectionView view, FindForEncryptedSearch(catalog, request));
   const PublicParameters& parameters = view.published->parameters;

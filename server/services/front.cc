@@ -162,7 +162,7 @@ absl::StatusOr<v1::BuildEmbeddingResponse> BuildAll(const Catalog& catalog, Shar
   PM_RETURN_IF_ERROR(CheckHasItems(view));
   PM_ASSIGN_OR_RETURN(const uint64_t version, catalog.NewEmbeddingVersion());
   PM_ASSIGN_OR_RETURN(const auto streams, shards.Ask<v1::BuildEmbeddingResponse>(
-                                              call, request, shards.size(), version));
+                                              call, request, shards.size(), absl::StrCat(version)));
   // Automatic builds accept what the last one accepted.
   view.collection->accepts_labels() = request.accept_misalignment();
   v1::BuildEmbeddingResponse built;
@@ -209,17 +209,28 @@ absl::Status AskForOneVersion(Call& call, absl::FunctionRef<absl::Status()> ask)
   }
 }
 
+// The metadata of searches, which shards answer without the items that were deleted before.
+// ABORTED: the collection was created here, and the store has not reported it yet.
+absl::StatusOr<std::string> ShownVersion(const CollectionView& view) {
+  const int64_t key = view.collection->key();
+  if (key != 0) return absl::StrCat(key, ":", view.latest_version);
+  return absl::AbortedError(
+      absl::StrCat("collection ", view.published->name, " has not been read back from the store"));
+}
+
 // Calls `ask`, which returns the versions of the embeddings that the shards have answered from,
 // until they are the same.
 //   asked: what `ask` sends. If some embeddings are of earlier builds than others, it asks for the
 //          latest from then on.
 // Statuses of AskForOneVersion.
 template <typename Request>
-absl::Status AskForOneEmbedding(Call& call, Request* asked,
-                                absl::FunctionRef<absl::StatusOr<std::set<uint64_t>>()> ask) {
+absl::Status AskForOneEmbedding(
+    const CollectionView& view, Call& call, Request* asked,
+    absl::FunctionRef<absl::StatusOr<std::set<uint64_t>>(const std::string& shown)> ask) {
   const uint64_t accepted = asked->embedding_version();  // by the caller
   return AskForOneVersion(call, [&]() -> absl::Status {
-    const absl::StatusOr<std::set<uint64_t>> versions = ask();
+    PM_ASSIGN_OR_RETURN(const std::string shown, ShownVersion(view));
+    const absl::StatusOr<std::set<uint64_t>> versions = ask(shown);
     // A shard that loads the latest embedding refuses to answer from its former one.
     if (absl::IsUnavailable(versions.status()) && asked->embedding_version() > accepted) {
       return absl::AbortedError(versions.status().message());
@@ -237,9 +248,9 @@ absl::Status AskForOneEmbedding(Call& call, Request* asked,
 // Sets what the shards answer, merged, with all but the slots parsed. Returns the versions of their
 // embeddings.
 absl::StatusOr<std::set<uint64_t>> AskAndMerge(Shards& shards, const v1::RetrieveRequest& request,
-                                               Call& call, MergedSlots* merged,
-                                               v1::RetrieveResponse* rest) {
-  PM_ASSIGN_OR_RETURN(const auto answers, shards.AskBytes(call, request, shards.size()));
+                                               const std::string& shown, Call& call,
+                                               MergedSlots* merged, v1::RetrieveResponse* rest) {
+  PM_ASSIGN_OR_RETURN(const auto answers, shards.AskBytes(call, request, shards.size(), shown));
   std::vector<grpc::Slice> slices(answers.size());
   std::vector<absl::string_view> bytes;
   for (size_t shard = 0; shard < answers.size(); ++shard) {
@@ -265,6 +276,7 @@ absl::StatusOr<std::set<uint64_t>> AskAndMerge(Shards& shards, const v1::Retriev
         std::max(rest->changes_since_embedding(), part.changes_since_embedding()));
   }
   merged->rests.clear();  // they point to what the shards sent
+  if (versions.size() > 1) *merged = {};
   return versions;
 }
 
@@ -277,8 +289,9 @@ absl::Status Retrieve(const Catalog& catalog, Shards& shards, const v1::Retrieve
   MergedSlots merged;
   v1::RetrieveResponse rest;
   v1::RetrieveRequest asked = request;
-  PM_RETURN_IF_ERROR(AskForOneEmbedding(
-      call, &asked, [&] { return AskAndMerge(shards, asked, call, &merged, &rest); }));
+  PM_RETURN_IF_ERROR(AskForOneEmbedding(view, call, &asked, [&](const std::string& shown) {
+    return AskAndMerge(shards, asked, shown, call, &merged, &rest);
+  }));
   rest.set_truncated(merged.matches < merged.slots * request.k());
   rest.AppendToString(&merged.bytes);
   PM_RETURN_IF_ERROR(
@@ -306,19 +319,22 @@ absl::Status RetrieveCells(const Catalog& catalog, Shards& shards,
   asked.set_items(static_cast<uint32_t>(of_shard * cells));
   std::vector<std::vector<v1::RetrieveCellsResponse>> streams;
   uint64_t items_version = 0;  // the least of the shards, which have not read at one moment
-  PM_RETURN_IF_ERROR(AskForOneEmbedding(call, &asked, [&]() -> absl::StatusOr<std::set<uint64_t>> {
-    PM_ASSIGN_OR_RETURN(streams, shards.Ask<v1::RetrieveCellsResponse>(call, asked, shards.size()));
-    std::set<uint64_t> items_versions, versions;
-    for (const auto& stream : streams) {
-      if (stream.empty()) {
-        return absl::InternalError("the answer of a shard must have a message");
-      }
-      items_versions.insert(stream.front().items_version());
-      versions.insert(stream.front().embedding_version());
-    }
-    items_version = *items_versions.begin();
-    return versions;
-  }));
+  PM_RETURN_IF_ERROR(AskForOneEmbedding(
+      view, call, &asked, [&](const std::string& shown) -> absl::StatusOr<std::set<uint64_t>> {
+        PM_ASSIGN_OR_RETURN(
+            streams, shards.Ask<v1::RetrieveCellsResponse>(call, asked, shards.size(), shown));
+        std::set<uint64_t> items_versions, versions;
+        for (const auto& stream : streams) {
+          if (stream.empty()) {
+            return absl::InternalError("the answer of a shard must have a message");
+          }
+          items_versions.insert(stream.front().items_version());
+          versions.insert(stream.front().embedding_version());
+        }
+        items_version = *items_versions.begin();
+        if (versions.size() > 1) streams.clear();
+        return versions;
+      }));
   bool is_empty = true;
   for (auto& stream : streams) {
     for (v1::RetrieveCellsResponse& message : stream) {
@@ -401,8 +417,9 @@ absl::Status Search(const Catalog& catalog, Shards& shards,
   PM_RETURN_IF_ERROR(AskForOneVersion(call, [&]() -> absl::Status {
     PM_ASSIGN_OR_RETURN(const CollectionView view, catalog.Find(request.collection()));
     version = view.latest_version;
+    PM_ASSIGN_OR_RETURN(const std::string shown, ShownVersion(view));
     PM_ASSIGN_OR_RETURN(
-        parts, shards.Ask<v1::SearchEncryptedResponse>(call, request, shards.size(), version));
+        parts, shards.Ask<v1::SearchEncryptedResponse>(call, request, shards.size(), shown));
     return absl::OkStatus();
   }));
   return SendParts(std::move(parts), request, version, call);

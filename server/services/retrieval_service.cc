@@ -190,6 +190,7 @@ absl::Status Retrieve(const Catalog& catalog, const v1::RetrieveRequest& request
   PM_ASSIGN_OR_RETURN(const FloatView release, ViewOf("release", request.release()));
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const Retriever> retriever, RequireRetriever(view));
   PM_RETURN_IF_ERROR(CheckEmbeddingVersion(request, retriever->version()));
+  PM_RETURN_IF_ERROR(CheckDeletionsAreHidden(catalog, view, call));
   RetrievalQuery query;
   query.release = release.cast<double>();
   query.post_processing_steps = request.post_processing_steps();

@@ -91,6 +91,7 @@ absl::Status SendCells(const Catalog& catalog, const v1::RetrieveCellsRequest& r
   PM_RETURN_IF_ERROR(CheckRequest(request, view.published->parameters));
   PM_ASSIGN_OR_RETURN(const std::shared_ptr<const CellIndex> index, RequireCells(view));
   PM_RETURN_IF_ERROR(CheckEmbeddingVersion(request, index->embedding_version()));
+  PM_RETURN_IF_ERROR(CheckDeletionsAreHidden(catalog, view, call));
   PM_RETURN_IF_ERROR(CheckMemory(*index, request, call));
   const auto cancelled = [&call] { return call.Cancelled(); };
   PM_ASSIGN_OR_RETURN(const std::vector<int32_t> rows,

@@ -125,8 +125,8 @@ class Shards::Shard {
 
 // A call to one replica. Its operations run one after another on a queue, with this as their tag.
 struct Shards::Attempt {
-  Attempt(const ShardCall& call, const grpc::ByteBuffer& request, uint64_t version, Turn* of,
-          size_t asked, grpc::CompletionQueue* queue);
+  Attempt(const ShardCall& call, const grpc::ByteBuffer& request, const std::string& version,
+          Turn* of, size_t asked, grpc::CompletionQueue* queue);
 
   // Goes on after an operation. True: the call has ended with `status`.
   // admit: called for each message that has arrived; its error ends the call.
@@ -166,11 +166,12 @@ struct Shards::Turn {
   Messages answer;
 };
 
-Shards::Attempt::Attempt(const ShardCall& call, const grpc::ByteBuffer& request, uint64_t version,
-                         Turn* of, size_t asked, grpc::CompletionQueue* queue)
+Shards::Attempt::Attempt(const ShardCall& call, const grpc::ByteBuffer& request,
+                         const std::string& version, Turn* of, size_t asked,
+                         grpc::CompletionQueue* queue)
     : turn(of), replica(asked), context(call.make_context()) {
   context->AddMetadata(kShardMetadata, turn->shard.place());
-  if (version > 0) context->AddMetadata(kVersionMetadata, absl::StrCat(version));
+  if (!version.empty()) context->AddMetadata(kVersionMetadata, version);
   context->set_initial_metadata_corked(true);  // they go with the message, in one operation
   grpc::GenericStub stub(turn->shard.channel(replica));
   stream = stub.PrepareCall(context.get(), call.method, queue);
@@ -299,7 +300,7 @@ void Shards::Probe() {
 
 absl::StatusOr<std::vector<Shards::Messages>> Shards::AskBytes(
     const ShardCall& call, const google::protobuf::Message& request, int64_t count,
-    uint64_t version) {
+    const std::string& version) {
   const std::string bytes = request.SerializeAsString();
   const grpc::Slice slice(bytes);
   const grpc::ByteBuffer buffer(&slice, 1);
@@ -355,10 +356,14 @@ absl::StatusOr<std::vector<Shards::Messages>> Shards::AskBytes(
     if (turn.ended || !failure.ok()) continue;  // it was cancelled
     // A daemon that stops cancels its calls.
     const bool is_away = absl::IsUnavailable(attempt.status) || absl::IsCancelled(attempt.status);
+    // Another replica may know a collection already, or have what this one has not yet.
+    const bool is_behind = absl::IsNotFound(attempt.status) || absl::IsAborted(attempt.status) ||
+                           absl::IsFailedPrecondition(attempt.status);
+    const bool builds = turn.patience == absl::InfiniteDuration();
     // The shards may still take over what a build has saved: no replica builds it again.
-    const bool has_built = turn.patience == absl::InfiniteDuration() && !attempt.messages.empty();
-    if (is_away && !has_built && !call.cancelled()) {
-      turn.shard.MoveToEnd(attempt.replica);
+    const bool has_built = builds && !attempt.messages.empty();
+    if ((is_away || (is_behind && !builds)) && !has_built && !call.cancelled()) {
+      if (is_away) turn.shard.MoveToEnd(attempt.replica);
       if (turn.can_ask_next()) ask_next(turn);
       if (++turn.failed < turn.attempts.size()) continue;
     }

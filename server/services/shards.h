@@ -25,8 +25,8 @@
 
 namespace privatemail::server {
 
-// Metadata of a call to a shard: the version of the items that all shards are to show, or of the
-// embeddings that they are to build.
+// Metadata of a call to a shard: what all shards are to show, "KEY:VERSION" of a collection in the
+// store and of its items, or the version of the embeddings that they are to build.
 inline constexpr char kVersionMetadata[] = "privatemail-version";
 
 // A call to the shards, which must not outlive what it was made of.
@@ -77,12 +77,13 @@ class Shards {
   //   others               as the shard sent them
   absl::StatusOr<std::vector<Messages>> AskBytes(const ShardCall& call,
                                                  const google::protobuf::Message& request,
-                                                 int64_t count, uint64_t version = 0);
+                                                 int64_t count, const std::string& version = "");
   // The same, parsed.
   template <typename Answer>
   absl::StatusOr<std::vector<std::vector<Answer>>> Ask(const ShardCall& call,
                                                        const google::protobuf::Message& request,
-                                                       int64_t count, uint64_t version = 0) {
+                                                       int64_t count,
+                                                       const std::string& version = "") {
     PM_ASSIGN_OR_RETURN(const auto bytes, AskBytes(call, request, count, version));
     std::vector<std::vector<Answer>> answers(bytes.size());
     for (size_t shard = 0; shard < bytes.size(); ++shard) {

@@ -635,6 +635,7 @@ absl::StatusOr<std::optional<Embedding>> SqlStore::LoadEmbedding(
   PM_ASSIGN_OR_RETURN(embedding->deleted,
                       ReadDeletedSince(session.get(), collection.key,
                                        static_cast<int64_t>(embedding->items_version), 0));
+  embedding->deleted_until = static_cast<uint64_t>(collection.latest_version);
   return embedding;
 }
 

@@ -154,6 +154,7 @@ struct Embedding {
   Matrix coordinates;                 // n x embedding_dim
   Matrix anchor_coordinates;          // anchors x embedding_dim, in the published order
   std::vector<DeletedItem> deleted;   // since; set on loading
+  uint64_t deleted_until = 0;         // version of the collection then
   std::string plan;                   // AffinityPlan::why; not stored
 };
 

@@ -494,7 +494,7 @@ TEST_F(Shards, JointAnswersHaveTheNearestOfAllShards) {
   for (const json& match : found["matches"]) EXPECT_EQ(match["label"], 2);
 }
 
-// Ten builds, each after a change of payloads, while both schemes search.
+// Ten builds, each after a change of payloads and before a deletion, while both schemes search.
 TEST_F(Shards, JointAndCellsAnswerFromOneBuild) {
   v1::CreateCollectionRequest created = NewThings();
   created.add_cells(3);
@@ -521,36 +521,43 @@ TEST_F(Shards, JointAndCellsAnswerFromOneBuild) {
   cells.set_with_payloads(true);
   // The payload of all ten items of the batch.
   using Payload = std::pair<std::string, std::string>;
-  const auto one_of = [](const std::vector<Payload>& found) {
+  std::atomic<int> deleted = 0;  // items before this number
+  const auto one_of = [](const std::vector<Payload>& found, int deleted_before) {
     std::multiset<std::string> payloads;
     for (const auto& [id, payload] : found) {
-      if (id[0] == 'w') payloads.insert(payload);
+      if (id[0] == 'w') {
+        payloads.insert(payload);
+      } else {
+        EXPECT_GE(std::stoi(id), deleted_before);
+      }
     }
     EXPECT_EQ(payloads.size(), 10u);
     EXPECT_EQ(payloads.count(*payloads.begin()), 10u);
     return *payloads.begin();
   };
   const auto search_jointly = [&] {
+    const int deleted_before = deleted;
     const auto answer = transport.Retrieve(joint);
     EXPECT_THAT(answer, IsOk());
     std::vector<Payload> found;
     for (const v1::Match& match : answer->slots(0).matches()) {
       found.emplace_back(match.id(), match.payload());
     }
-    return one_of(found);
+    return one_of(found, deleted_before);
   };
   const auto retrieve = [&] {
     return transport.RetrieveCells(
         cells, [] { return [](const auto& /*list*/) { return absl::OkStatus(); }; });
   };
   const auto list_cell = [&] {
+    const int deleted_before = deleted;
     const auto lists = retrieve();
     EXPECT_THAT(lists, IsOk());
     std::vector<Payload> found;
     for (const v1::RetrieveCellsResponse& list : *lists) {
       for (int i = 0; i < list.ids_size(); ++i) found.emplace_back(list.ids(i), list.payloads(i));
     }
-    return one_of(found);
+    return one_of(found, deleted_before);
   };
   ASSERT_TRUE(WaitUntil([&] { return retrieve().ok(); }));
   std::array<std::atomic<int>, 2> answers = {};
@@ -561,7 +568,13 @@ TEST_F(Shards, JointAndCellsAnswerFromOneBuild) {
   std::jthread cells_searcher([&] {
     for (; !ended; ++answers[1]) list_cell();
   });
-  for (int i = 0; i < 10; ++i) build();
+  for (int i = 0; i < 10; ++i) {
+    build();
+    Answer({"items", "delete", "things", std::to_string(i)});
+    deleted = i + 1;
+    search_jointly();
+    list_cell();
+  }
   EXPECT_TRUE(WaitUntil([&] { return list_cell() == std::to_string(batch); }));
   for (const auto& count : answers) EXPECT_GT(count, 10);
   ended = true;

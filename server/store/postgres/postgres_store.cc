@@ -249,9 +249,7 @@ absl::StatusOr<std::unique_ptr<PostgresStore>> PostgresStore::Open(
     PM_RETURN_IF_ERROR(PreparePostgresSchema(&whole, shard));
   }
   if (shard.of > 1) info.search_path = absl::StrCat(SchemaOf(shard), ", ", info.search_path);
-  auto store = std::unique_ptr<PostgresStore>(new PostgresStore(std::move(info), options, shard));
-  if (shard.of > 1) PM_RETURN_IF_ERROR(store->DeleteFormerEmbeddings());
-  return store;
+  return std::unique_ptr<PostgresStore>(new PostgresStore(std::move(info), options, shard));
 }
 
 absl::StatusOr<std::unique_ptr<SqlSession>> PostgresStore::Begin(bool writes) {
@@ -462,7 +460,8 @@ absl::Status PostgresStore::DeleteEmbedding(SqlSession* session, int64_t collect
   return session->Run(absl::StrCat("DELETE FROM ", table, " WHERE collection = $1"), {collection});
 }
 
-absl::Status PostgresStore::DeleteFormerEmbeddings() {
+absl::StatusOr<bool> PostgresStore::RemoveSomeRows() {
+  if (!is_shard()) return false;
   PM_ASSIGN_OR_RETURN(const auto session, Begin(/*writes=*/true));
   for (const char* table : {"embeddings", "prepared_embeddings"}) {
     std::vector<int64_t> former;
@@ -477,7 +476,8 @@ absl::Status PostgresStore::DeleteFormerEmbeddings() {
     }
   }
   PM_RETURN_IF_ERROR(session->Run(kDeleteFormerCellParts, {}));
-  return session->Commit();
+  PM_RETURN_IF_ERROR(session->Commit());
+  return false;
 }
 
 // TakeOver deletes the cells of all shards, so that those of a collection are of one embedding.

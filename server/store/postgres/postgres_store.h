@@ -42,6 +42,8 @@ class PostgresStore final : public SqlStore {
   bool is_shard() const override { return shard_.of > 1; }
 
   absl::StatusOr<uint64_t> Delete(absl::string_view uuid) override;
+  // On a shard, whose own tables Delete leaves alone.
+  absl::StatusOr<bool> RemoveSomeRows() override;
   // It is from the sequence of keys, which versions never exceed.
   absl::StatusOr<uint64_t> NewEmbeddingVersion() override;
   absl::Status TakeOver(const PublicParameters& parameters, uint64_t version,
@@ -84,9 +86,6 @@ class PostgresStore final : public SqlStore {
   // Without effect if the table has none of the collection.
   static absl::Status DeleteEmbedding(SqlSession* session, int64_t collection,
                                       absl::string_view table);
-  // Deletes what this shard still has of deleted collections.
-  absl::Status DeleteFormerEmbeddings();
-
   // TakeOver without the wait. False: not all shards have saved an embedding of this version.
   // key: of the one that this shard has saved; 0 at first, then set.
   absl::StatusOr<bool> TryTakeOver(const PublicParameters& parameters, int64_t version,
