@@ -494,7 +494,7 @@ TEST_F(Shards, JointAnswersHaveTheNearestOfAllShards) {
   for (const json& match : found["matches"]) EXPECT_EQ(match["label"], 2);
 }
 
-// Ten builds, each after a change of payloads and before a deletion, while both schemes search.
+// Ten builds, each after a change of payloads, and deletions, while both schemes search.
 TEST_F(Shards, JointAndCellsAnswerFromOneBuild) {
   v1::CreateCollectionRequest created = NewThings();
   created.add_cells(3);
@@ -568,9 +568,12 @@ TEST_F(Shards, JointAndCellsAnswerFromOneBuild) {
   std::jthread cells_searcher([&] {
     for (; !ended; ++answers[1]) list_cell();
   });
-  for (int i = 0; i < 10; ++i) {
-    build();
-    Answer({"items", "delete", "things", std::to_string(i)});
+  for (int i = 0; i < 100; ++i) {
+    if (i % 10 == 0) build();
+    v1::DeleteItemsRequest request;
+    request.set_collection("things");
+    request.add_ids(std::to_string(i));
+    EXPECT_THAT(transport.DeleteItems(request), IsOk());
     deleted = i + 1;
     search_jointly();
     list_cell();
