@@ -238,7 +238,7 @@ DaemonServer::DaemonServer(const DaemonOptions& options, Parts parts)
       maintenance_(parts_.catalog.get(), ToAutomaticBuildOptions(options), MaintenanceHooks()) {
   ServeRetrieval(parts_.catalog.get(), &dispatcher_);
   ServeEncrypted(parts_.catalog.get(), &dispatcher_);
-  ServeKeys(parts_.keys.get(), &dispatcher_);
+  if (options.shard.empty()) ServeKeys(parts_.keys.get(), &dispatcher_);  // a shard knows none
   if (parts_.shards != nullptr) {
     ServeFront(parts_.catalog.get(), parts_.shards.get(), &dispatcher_);
   }

@@ -42,7 +42,7 @@ absl::Status CheckEmbeddingVersion(const Request& request, uint64_t version) {
       " is not here yet: this daemon has version ", version, "; send it again"));
 }
 
-// What the front that calls this shard has seen of a collection; nullopt: the caller is no front.
+// The state of a collection that the front which calls this shard has seen; nullopt: another calls.
 struct SeenByFront {
   int64_t key = 0;  // of the collection in the store
   uint64_t items_version = 0;

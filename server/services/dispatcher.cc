@@ -2,10 +2,24 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 
 namespace privatemail::server {
+namespace {
+
+// A call of an RPC that has no handler.
+class Refusal final : public grpc::ServerGenericBidiReactor {
+ public:
+  explicit Refusal(const std::string& reason) {
+    Finish(grpc::Status(grpc::StatusCode::UNIMPLEMENTED, reason));
+  }
+  void OnDone() override { delete this; }
+};
+
+}  // namespace
 
 void Dispatcher::Add(Method method) {
   const google::protobuf::FileDescriptor& file = *method.request.GetDescriptor()->file();
@@ -24,7 +38,11 @@ void Dispatcher::Add(Method method) {
 grpc::ServerGenericBidiReactor* Dispatcher::CreateCall(
     CameBy came_by, grpc::GenericCallbackServerContext* context) {
   const auto found = methods_.find(context->method());
-  if (found == methods_.end()) return CallbackGenericService::CreateReactor(context);
+  if (found == methods_.end()) {
+    return new Refusal(absl::StrCat(
+        "this daemon does not serve ", absl::CHexEscape(context->method().substr(0, 64)),
+        shared_.shard.empty() ? "" : ": it is a shard, call its front"));
+  }
   const Limits limits = [this] {
     const std::lock_guard<std::mutex> guard(mutex_);
     return limits_;

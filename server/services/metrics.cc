@@ -51,8 +51,7 @@ struct CollectionMetric {
   const char* help;
   MetricType type;
   double (*value)(const CollectionView& view);
-  // Of all collections, or of those whose items are in memory here, not on a front, and perhaps
-  // only if they offer encrypted searches.
+  // A front has only what is stored: it has no items in memory.
   enum class Of { kStored, kLoaded, kEncrypted } of = Of::kLoaded;
 };
 
