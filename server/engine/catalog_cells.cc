@@ -81,7 +81,8 @@ void Catalog::QueueCells(std::weak_ptr<Collection> collection, CellsStep step, a
     const Stopwatch since = waited.value_or(Stopwatch());
     const auto [next, pause] = PrepareCells(locked.get(), step, since, stopped);
     const bool is_queued = next == CellsStep::kAwaitShards && locked->awaits_cells().exchange(true);
-    if (next != CellsStep::kNone && !is_queued) QueueCells(weak, next, pause, since);
+    if (next == CellsStep::kNone || is_queued) return;
+    QueueCells(weak, next, pause, next == step ? std::optional(since) : std::nullopt);
   };
   (step == CellsStep::kAwaitShards ? awaited_cells_ : cells_).Add(prepare, delay);
 }

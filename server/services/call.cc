@@ -177,8 +177,8 @@ absl::Status Call::Begin(bool received, bool* continues) {
   } else if (!method_.streams_requests && bytes_.Length() <= kMaxInlineParseBytes) {
     parse_error_ = CatchExceptions([this] { return ParseRequest(); });
   }
-  PM_RETURN_IF_ERROR(CheckShard());
   PM_RETURN_IF_ERROR(Authorise());
+  PM_RETURN_IF_ERROR(CheckShard());
   // Probes need no ticket, so that a busy server still answers them.
   if (IsOpen()) return Handle();
   PM_RETURN_IF_ERROR(EnterQueue());

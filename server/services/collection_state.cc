@@ -165,7 +165,8 @@ void DescribeCollection(const CollectionView& view, v1::GetCollectionResponse* p
   const bool is_due = view.cells != nullptr && view.cells_problem.ok() &&
                       view.cells->embedding_version() < proto->embedding_version();
   const std::optional<double> cells = view.collection->cells_share();
-  if (cells.has_value() || is_due) proto->set_cells_share(cells.value_or(0));
+  const double of_queued = view.collection->awaits_cells() ? 1 : 0;
+  if (cells.has_value() || is_due) proto->set_cells_share(cells.value_or(of_queued));
 }
 
 }  // namespace privatemail::server

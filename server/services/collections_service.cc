@@ -136,6 +136,17 @@ absl::Status Build(Catalog* catalog, Call& call, const v1::BuildEmbeddingRequest
     if (!absl::IsCancelled(sent)) return sent;
     return absl::CancelledError("the caller cancelled the build; the former embedding stays");
   };
+  uint64_t version = 0;  // that a front gives to the embeddings of all shards
+  if (catalog->is_shard() &&
+      !absl::SimpleAtoi(call.Metadata(kVersionMetadata).value_or("0"), &version)) {
+    return InvalidField(kVersionMetadata, "must be a number");
+  }
+  // A front may know a collection that was created a moment ago before a shard has heard of it.
+  const Stopwatch waited;
+  while (version > 0 && !catalog->Find(name).ok() && waited.Elapsed() < absl::Seconds(5)) {
+    PM_RETURN_IF_ERROR(CheckNotCancelled([&call] { return call.Cancelled(); }));
+    absl::SleepFor(absl::Milliseconds(10));
+  }
   PM_ASSIGN_OR_RETURN(const CollectionView before, catalog->Find(name));
   PM_RETURN_IF_ERROR(CheckLimit("memory of this build in bytes",
                                 before.build_memory(CollectionView::Features::kInFile),
@@ -143,11 +154,6 @@ absl::Status Build(Catalog* catalog, Call& call, const v1::BuildEmbeddingRequest
   PM_RETURN_IF_ERROR(CheckHasAnchors(name, before.published->parameters));
   progress.set_rows(before.items +
                     static_cast<uint64_t>(before.published->parameters.anchor_count));
-  uint64_t version = 0;  // that a front gives to the embeddings of all shards
-  if (catalog->is_shard() &&
-      !absl::SimpleAtoi(call.Metadata(kVersionMetadata).value_or("0"), &version)) {
-    return InvalidField(kVersionMetadata, "must be a number");
-  }
   PM_ASSIGN_OR_RETURN(const CollectionView built,
                       catalog->Build(name, report, call.limits().max_build_memory,
                                      request.accept_misalignment() ? Catalog::LabelCheck::kOff

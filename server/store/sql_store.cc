@@ -576,6 +576,7 @@ absl::StatusOr<uint64_t> SqlStore::SaveEmbedding(const PublicParameters& paramet
   if (items_version < former.items_version) return LaterEmbeddingError(former.items_version);
   if (is_shard()) {
     PM_ASSIGN_OR_RETURN(const EmbeddingRow present, FindEmbedding(session.get(), collection.key));
+    if (items_version < present.items_version) return LaterEmbeddingError(present.items_version);
     // The rows of `seen`, which this transaction deletes, may be those of the present one by now.
     if (former.key != seen.key || present.version >= static_cast<int64_t>(embedding.version)) {
       return absl::AbortedError("another build has taken the place of this one");

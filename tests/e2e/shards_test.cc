@@ -60,11 +60,12 @@ class Shards : public Service {
     shards_[name].reset();
     shards_[name] = Start(name, listen, {"--shard", absl::StrCat(name.substr(0, 1), "/", of)});
   }
-  std::unique_ptr<Daemon> StartFront(const std::string& name, const Command& more = {}) {
+  std::unique_ptr<Daemon> StartFront(const std::string& name, const Command& more = {},
+                                     const std::string& listen = "127.0.0.1:0") {
     const std::string shards =
         absl::StrCat(shards_["1"]->address(), "|", shards_["1-replica"]->address(), ", ",
                      shards_["2"]->address());
-    return Start(name, "127.0.0.1:0", Join({"--shards", shards}, more));
+    return Start(name, listen, Join({"--shards", shards}, more));
   }
   void Kill(const std::string& name) {
     shards_[name]->program().Signal(SIGKILL);
@@ -248,6 +249,20 @@ TEST_F(Shards, FrozenOrKilledShardIsNamedAndNoAnswerIsPartial) {
     EXPECT_THAT(failure, HasSubstr("UNAVAILABLE"));
     EXPECT_THAT(failure, HasSubstr(absl::StrCat("shard 2 of 2 (", address, ")")));
   }
+}
+
+TEST_F(Shards, KilledFrontGivesNoPartialAnswer) {
+  CreateThings();
+  const std::vector<std::string> failures = FailuresDuring([&](auto wait) {
+    const std::string address = daemon_->address();
+    daemon_->program().Signal(SIGKILL);
+    daemon_->program().Wait();
+    wait();
+    daemon_ = StartFront("front", {}, address);
+    EXPECT_TRUE(WaitUntil([&] { return Query(4).exit_code == 0; }));
+    wait();
+  });
+  for (const std::string& failure : failures) EXPECT_THAT(failure, HasSubstr("UNAVAILABLE"));
 }
 
 // The connections of a frozen one stay open, and gRPC takes 20 s to find out that nobody answers.
@@ -602,8 +617,19 @@ TEST_F(Shards, ABuildThatEndsWithAShardLeavesAllEmbeddings) {
   };
   ASSERT_TRUE(prepared("0"));
   shards_["2"]->program().Signal(SIGSTOP);
-  std::thread builder([&] { EXPECT_EQ(build().code(), absl::StatusCode::kUnavailable); });
+  const auto fail_to_build = [&] { EXPECT_EQ(build().code(), absl::StatusCode::kUnavailable); };
+  const auto key = [&] {
+    return PostgresServer::Ask(conninfo_,
+                               "SELECT key FROM privatemail_shard_1_of_2.prepared_embeddings");
+  };
+  std::thread first(fail_to_build);
   EXPECT_TRUE(prepared("1"));
+  const std::string of_first = key();
+  Kill("1");  // its replica builds nothing
+  first.join();
+  EXPECT_EQ(key(), of_first);
+  std::thread builder(fail_to_build);
+  EXPECT_TRUE(WaitUntil([&] { return key() != of_first; }));
   const std::string address = shards_["2"]->address();
   Kill("2");
   builder.join();
@@ -627,6 +653,19 @@ TEST_F(Shards, AFrontBuildsAfterChanges) {
     return Connect().GetCollection("things")->embedding_version() > before->embedding_version();
   }));
   EXPECT_EQ(Connect().GetCollection("things")->embedded_items(), kItems + 10u);
+}
+
+TEST_F(Shards, OnlyFrontsBuildAndOnlyWithTheBalancedGraph) {
+  v1::CreateCollectionRequest things = NewThings();
+  things.mutable_settings()->set_label_graph(v1::LABEL_GRAPH_DISTANCE);
+  ASSERT_THAT(Connect().CreateCollection(things), IsOk());
+  Fill();
+  EXPECT_THAT(Connect().BuildEmbedding("things", [](const auto& /*progress*/) {}),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "balanced by class"));
+  ASSERT_THAT(Connect().DeleteCollection("things"), IsOk());
+  CreateThings();
+  EXPECT_THAT(ConnectTo(*shards_["2"]).BuildEmbedding("things", [](const auto& /*progress*/) {}),
+              FailsWith(absl::StatusCode::kFailedPrecondition, "start the build at a front"));
 }
 
 // With lists of all items both find the nearest of all.
