@@ -209,7 +209,7 @@ TEST_F(TwoDaemons, ShardsDivideItemsAndHaveTheirOwnEmbeddings) {
   ASSERT_THAT(take_over(1, first), IsOk());
   for (int i = 0; i < kShards; ++i) EXPECT_EQ(version_of(i), first);
   EXPECT_TRUE(absl::IsAborted(save(0, 1, first, kItems))) << "as a replica that is late";
-  EXPECT_TRUE(absl::IsAborted(save(0, 1, first + 1, kItems - 1))) << "of earlier items";
+  EXPECT_TRUE(absl::IsAborted(save(1, 1, first + 1, kItems - 1))) << "of earlier items";
   // Cells of one are there when those of all are.
   const EmbeddingVersion of{static_cast<int64_t>(first), kItems};
   const auto load = [&](int shard) {
