@@ -161,7 +161,8 @@ struct Shards::Turn {
   const std::vector<size_t> order;  // of replicas
   const absl::Duration patience;
   std::vector<std::unique_ptr<Attempt>> attempts;  // at the first replicas of `order`
-  size_t failed = 0;                               // attempts that found no replica
+  size_t failed = 0;                               // attempts whose replica is away or behind
+  absl::Status aborted;                            // of a replica that is behind
   bool ended = false;                              // answered, or no replica is left
   Messages answer;
 };
@@ -364,6 +365,7 @@ absl::StatusOr<std::vector<Shards::Messages>> Shards::AskBytes(
     const bool has_built = builds && !attempt.messages.empty();
     if ((is_away || (is_behind && !builds)) && !has_built && !call.cancelled()) {
       if (is_away) turn.shard.MoveToEnd(attempt.replica);
+      if (absl::IsAborted(attempt.status)) turn.aborted = attempt.status;
       if (turn.can_ask_next()) ask_next(turn);
       if (++turn.failed < turn.attempts.size()) continue;
     }
@@ -373,7 +375,9 @@ absl::StatusOr<std::vector<Shards::Messages>> Shards::AskBytes(
       turn.answer = std::move(attempt.messages);
       turn.Cancel();
     } else {
-      fail(Named(is_away ? turn.shard.name() : turn.shard.name(attempt.replica), attempt.status));
+      // A replica that is behind will answer soon, even if the other ones are away.
+      const absl::Status& status = turn.aborted.ok() ? attempt.status : turn.aborted;
+      fail(Named(is_away ? turn.shard.name() : turn.shard.name(attempt.replica), status));
     }
   }
   PM_RETURN_IF_ERROR(failure);
