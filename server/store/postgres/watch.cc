@@ -10,6 +10,7 @@
 #include "common/base/cancellation.h"
 #include "common/base/descriptor.h"
 #include "common/base/status_macros.h"
+#include "common/base/stopwatch.h"
 #include "server/store/postgres/postgres_store.h"
 
 namespace privatemail::server {
@@ -18,6 +19,7 @@ namespace {
 
 constexpr absl::Duration kRetry = absl::Seconds(1);
 constexpr absl::Duration kSilence = absl::Seconds(15);
+constexpr absl::Duration kMaxProbe = absl::Seconds(5);
 
 // A thread with its own session. After each connection it calls `changed` once it listens, so that
 // no commit during an outage is missed. It probes an idle server.
@@ -49,7 +51,10 @@ class Watch final : public ChangeWatch {
     while (!StopWithin(kSilence, connection->socket())) {
       PM_ASSIGN_OR_RETURN(bool any, connection->TakeNotifications());
       if (!any) {
-        // An idle or a lost connection: a query tells which.
+        // An idle, lost or frozen connection: a query tells which.
+        const Stopwatch probing;
+        const CancellationScope scope(
+            [&] { return StopWithin(absl::ZeroDuration()) || probing.Elapsed() > kMaxProbe; });
         PM_RETURN_IF_ERROR(connection->Execute("SELECT 1"));
         PM_ASSIGN_OR_RETURN(any, connection->TakeNotifications());
       }
