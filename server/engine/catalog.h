@@ -145,8 +145,9 @@ class Catalog {
   //   label_check: with kOn, what CheckLabelsAgree refuses is refused.
   //   version:     of the embedding; 0: the next. On a shard that of a front, NewEmbeddingVersion,
   //                with which all shards build: the embedding is installed when all have theirs.
-  // NOT_FOUND. FAILED_PRECONDITION: no anchors or items, of Embed, or of CheckLabelsAgree. ABORTED:
-  // a build is running, the collection was deleted, or another daemon has embedded later items.
+  // NOT_FOUND. FAILED_PRECONDITION: no anchors or items, of Embed, or of CheckLabelsAgree; on a
+  // shard also without a version, or with another label graph than the balanced one. ABORTED: a
+  // build is running, the collection was deleted, or another daemon has embedded later items.
   // RESOURCE_EXHAUSTED: memory, resident_memory or disk.
   absl::StatusOr<CollectionView> Build(absl::string_view name, const StepObserver& observer,
                                        int64_t memory = std::numeric_limits<int64_t>::max(),
@@ -233,8 +234,7 @@ class Catalog {
                   absl::Duration delay = {}, std::optional<Stopwatch> waited = std::nullopt);
   // Returns the next step and the pause before it: kLoadOrBuild if another daemon makes them, and
   // kMaxWait has not passed; the same step if the store was away; on a shard kAwaitShards after any
-  // other failure.
-  // Records a failure in the view; throws nothing.
+  // other failure. Records a failure in the view, unless the store was away; throws nothing.
   std::pair<CellsStep, absl::Duration> PrepareCells(Collection* collection, CellsStep step,
                                                     const Stopwatch& waited,
                                                     const std::atomic<bool>& stopped);

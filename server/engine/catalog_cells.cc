@@ -127,12 +127,12 @@ absl::StatusOr<Catalog::CellsStep> Catalog::LoadOrBuildCells(Collection* collect
   bool is_stored = false;
   while (!stopped) {
     absl::StatusOr<bool> loaded = LoadCells(collection, view);
-    const bool is_aborted = absl::IsAborted(loaded.status());
-    if (is_aborted || !loaded.value_or(true)) collection->has_no_stored_cells() = true;
-    if (is_aborted) return CellsStep::kAwaitShards;
-    const bool is_replaced = absl::IsDataLoss(loaded.status()) || (loaded.ok() && !*loaded);
-    if (step == CellsStep::kAwaitShards && is_replaced) return CellsStep::kLoadOrBuild;
-    if (absl::IsDataLoss(loaded.status())) {
+    const bool awaits_shards = absl::IsAborted(loaded.status());
+    const bool has_none = loaded.ok() && !*loaded, is_damaged = absl::IsDataLoss(loaded.status());
+    if (awaits_shards || has_none) collection->has_no_stored_cells() = true;
+    if (awaits_shards) return CellsStep::kAwaitShards;
+    if (step == CellsStep::kAwaitShards && (has_none || is_damaged)) return CellsStep::kLoadOrBuild;
+    if (is_damaged) {
       if (warn_) {
         warn_(absl::StrCat(
             "the stored cell index of collection ", published.name,

@@ -87,6 +87,9 @@ inline constexpr char kCallerMetadata[] = "gateway-caller";
 inline constexpr char kForwardedMetadata[] = "x-real-ip";
 // Every call of a front has the number and count of the shard that it takes the daemon for.
 inline constexpr char kShardMetadata[] = "privatemail-shard";
+// Some have what all shards are to show, "KEY:VERSION" of a collection in the store and of its
+// items, or the version of the embeddings that all are to build.
+inline constexpr char kVersionMetadata[] = "privatemail-version";
 
 // Reads the first message, authorises the caller, waits for a place, runs the handler, logs, and
 // sends the outcome. It is its own gRPC reactor and deletes itself once the caller has received the

@@ -12,7 +12,6 @@
 #include "common/lattice/scores.h"
 #include "common/wire/proto_conversions.h"
 #include "server/services/sent_blocks.h"
-#include "server/services/shards.h"
 
 namespace privatemail::server {
 namespace {
@@ -130,7 +129,7 @@ std::string DescribeCells(const CollectionView& view) {
     return view.cells_problem.ok() ? "being made" : CellsProblem(view).ToString();
   }
   const int64_t hidden = view.hidden_in_cells == nullptr ? 0 : view.hidden_in_cells->count;
-  const std::string ready = absl::StrCat("ready: ", view.cells->items() - hidden, " items");
+  const std::string ready = ReadyCells(static_cast<uint64_t>(view.cells->items() - hidden));
   if (view.cells_problem.ok()) return ready;
   return absl::StrCat(ready, " of an earlier build; ", CellsProblem(view).ToString());
 }
@@ -165,8 +164,9 @@ void DescribeCollection(const CollectionView& view, v1::GetCollectionResponse* p
   const bool is_due = view.cells != nullptr && view.cells_problem.ok() &&
                       view.cells->embedding_version() < proto->embedding_version();
   const std::optional<double> cells = view.collection->cells_share();
-  const double of_queued = view.collection->awaits_cells() ? 1 : 0;
-  if (cells.has_value() || is_due) proto->set_cells_share(cells.value_or(of_queued));
+  // What waits for other shards is done here.
+  const double share = cells.value_or(view.collection->awaits_cells() ? 1 : 0);
+  if (cells.has_value() || is_due) proto->set_cells_share(share);
 }
 
 }  // namespace privatemail::server

@@ -62,7 +62,10 @@ absl::StatusOr<std::shared_ptr<const EncryptedRows>> RequireRows(const Collectio
 // is no memory for the rows or if cells cannot be made, which takes an operator.
 bool IsLoaded(const CollectionView& view);
 
-// "ready: 8000 items", "being made" or the error of RequireCells; both first and last if those of
+// "ready: 8000 items".
+inline std::string ReadyCells(uint64_t items) { return absl::StrCat("ready: ", items, " items"); }
+
+// ReadyCells, "being made" or the error of RequireCells; both first and last if those of
 // an earlier build answer; empty if the collection has no cells or is not built.
 std::string DescribeCells(const CollectionView& view);
 

@@ -8,6 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/cancellation.h"
 #include "common/base/field_error.h"
@@ -17,7 +18,6 @@
 #include "common/embedding/offered_schemes.h"
 #include "common/wire/proto_conversions.h"
 #include "server/services/collection_state.h"
-#include "server/services/shards.h"
 
 namespace privatemail::server {
 namespace {

@@ -10,7 +10,7 @@
 namespace privatemail::server {
 namespace {
 
-// A call of an RPC that has no handler.
+// Ends a call of an RPC that has no handler.
 class Refusal final : public grpc::ServerGenericBidiReactor {
  public:
   explicit Refusal(const std::string& reason) {

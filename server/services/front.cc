@@ -46,9 +46,6 @@ uint64_t Least(const Parts& parts, uint64_t (v1::GetCollectionResponse::*field)(
   return least;
 }
 
-// As DescribeCells begins.
-std::string ReadyCells(uint64_t items) { return absl::StrCat("ready: ", items, " items"); }
-
 // The shard with the highest rank speaks for the cells of all.
 int CellsRank(const v1::GetCollectionResponse& part) {
   switch (part.cells_status()) {

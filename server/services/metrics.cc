@@ -51,7 +51,8 @@ struct CollectionMetric {
   const char* help;
   MetricType type;
   double (*value)(const CollectionView& view);
-  // A front has only what is stored: it has no items in memory.
+  // A front has only what is stored: it has no items in memory. kEncrypted: only collections that
+  // offer encrypted searches have it.
   enum class Of { kStored, kLoaded, kEncrypted } of = Of::kLoaded;
 };
 

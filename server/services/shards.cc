@@ -288,10 +288,8 @@ void Shards::Probe() {
           probed_.empty() ? absl::StatusCode::kOk : probed_[i][replica].code();
       if (one.code() == former) continue;
       const std::string name = shards_[i]->name(replica);
-      if (one.ok())
-        Log(LogLevel::kInfo, absl::StrCat(name, " serves"));
-      else
-        Log(LogLevel::kWarning, absl::StrCat(name, " is not ready: ", one.message()));
+      Log(one.ok() ? LogLevel::kInfo : LogLevel::kWarning,
+          one.ok() ? name + " serves" : absl::StrCat(name, " is not ready: ", one.message()));
     }
   }
   serve_ = AreReady(now);
@@ -310,7 +308,7 @@ absl::StatusOr<std::vector<Shards::Messages>> Shards::AskBytes(
   int64_t running = 0;
   absl::Status failure;
   // A little before the caller's deadline: its own error would not name the shard.
-  const absl::Time until =
+  const absl::Time deadline =
       call.deadline - std::min(absl::Seconds(1), (call.deadline - absl::Now()) / 20);
   const auto fail = [&](absl::Status status) {
     failure = std::move(status);
@@ -327,13 +325,15 @@ absl::StatusOr<std::vector<Shards::Messages>> Shards::AskBytes(
   }
   while (running > 0) {
     if (failure.ok() && call.cancelled()) fail(absl::CancelledError("the caller is gone"));
-    // Until it asks whether the call was cancelled.
-    absl::Duration left = std::clamp(until - absl::Now(), absl::ZeroDuration(), absl::Seconds(1));
-    Turn* late = nullptr;  // the next whose answer is late
-    if (failure.ok() && absl::Now() > until) {
-      const Turn& silent = *absl::c_find_if(turns, [](const Turn& turn) { return !turn.ended; });
-      fail(Named(silent.shard.name(), absl::DeadlineExceededError("it does not answer in time")));
+    const absl::Duration rest = deadline - absl::Now();
+    // None: all have answered, and attempts that were cancelled have not ended yet.
+    const auto silent = absl::c_find_if(turns, [](const Turn& turn) { return !turn.ended; });
+    if (failure.ok() && rest <= absl::ZeroDuration() && silent != turns.end()) {
+      fail(Named(silent->shard.name(), absl::DeadlineExceededError("it does not answer in time")));
     }
+    absl::Duration left = absl::Seconds(1);  // until it asks whether the call was cancelled
+    if (rest > absl::ZeroDuration()) left = std::min(left, rest);
+    Turn* late = nullptr;  // the next whose answer is late
     for (Turn& turn : turns) {
       if (!failure.ok() || !turn.can_ask_next() || turn.left() >= left) continue;
       left = turn.left();

@@ -25,10 +25,6 @@
 
 namespace privatemail::server {
 
-// Metadata of a call to a shard: what all shards are to show, "KEY:VERSION" of a collection in the
-// store and of its items, or the version of the embeddings that they are to build.
-inline constexpr char kVersionMetadata[] = "privatemail-version";
-
 // A call to the shards, which must not outlive what it was made of.
 struct ShardCall {
   // For the caller of an RPC of the front.
@@ -70,6 +66,7 @@ class Shards {
 
   // The messages with which the first `count` shards answer the call's RPC, as they sent them.
   // Their memory counts as that of the search. The first failure ends the calls to all others.
+  // version: goes as kVersionMetadata unless it is empty.
   // Statuses name the shard:
   //   UNAVAILABLE          no replica answers, or the shard does not know the collection yet
   //   DEADLINE_EXCEEDED    no replica answers in time

@@ -464,16 +464,16 @@ absl::StatusOr<bool> PostgresStore::RemoveSomeRows() {
   if (!is_shard()) return false;
   PM_ASSIGN_OR_RETURN(const auto session, Begin(/*writes=*/true));
   for (const char* table : {"embeddings", "prepared_embeddings"}) {
-    std::vector<int64_t> former;
-    PM_RETURN_IF_ERROR(session->Query(absl::StrCat("SELECT collection FROM ", table,
-                                                   " WHERE collection NOT IN (SELECT key FROM "
-                                                   "collections)"),
-                                      {},
-                                      [&](const SqlRow& row) { former.push_back(row.Int(0)); }));
-    for (const int64_t collection : former) {
-      PM_RETURN_IF_ERROR(DeleteCells(session.get(), collection));
-      PM_RETURN_IF_ERROR(DeleteEmbedding(session.get(), collection, table));
-    }
+    std::optional<int64_t> former;
+    PM_RETURN_IF_ERROR(session->Query(
+        absl::StrCat("SELECT collection FROM ", table,
+                     " WHERE collection NOT IN (SELECT key FROM collections) LIMIT 1"),
+        {}, [&](const SqlRow& row) { former = row.Int(0); }));
+    if (!former.has_value()) continue;
+    PM_RETURN_IF_ERROR(DeleteCells(session.get(), *former));
+    PM_RETURN_IF_ERROR(DeleteEmbedding(session.get(), *former, table));
+    PM_RETURN_IF_ERROR(session->Commit());
+    return true;
   }
   PM_RETURN_IF_ERROR(session->Run(kDeleteFormerCellParts, {}));
   PM_RETURN_IF_ERROR(session->Commit());

@@ -42,7 +42,8 @@ class PostgresStore final : public SqlStore {
   bool is_shard() const override { return shard_.of > 1; }
 
   absl::StatusOr<uint64_t> Delete(absl::string_view uuid) override;
-  // On a shard, whose own tables Delete leaves alone.
+  // On a shard it removes what its own tables have of a deleted collection: Delete leaves them
+  // alone.
   absl::StatusOr<bool> RemoveSomeRows() override;
   // It is from the sequence of keys, which versions never exceed.
   absl::StatusOr<uint64_t> NewEmbeddingVersion() override;

@@ -256,7 +256,7 @@ TEST_F(TwoDaemons, ShardsDivideItemsAndHaveTheirOwnEmbeddings) {
   // A shard removes its embeddings of deleted collections.
   ASSERT_THAT(one_->Delete(fruit_.parameters.collection_uuid), IsOk());
   EXPECT_TRUE(shards[0]->ListStates()->empty());
-  EXPECT_THAT(shards[0]->RemoveSomeRows(), IsOk());
+  EXPECT_THAT(RemoveRows(shards[0].get()), IsOk());
   EXPECT_EQ(PostgresServer::Ask(conninfo_,
                                 "SELECT count(*) FROM privatemail_shard_1_of_3.embedded_items"),
             "0");
