@@ -164,7 +164,7 @@ void DescribeCollection(const CollectionView& view, v1::GetCollectionResponse* p
   const bool is_due = view.cells != nullptr && view.cells_problem.ok() &&
                       view.cells->embedding_version() < proto->embedding_version();
   const std::optional<double> cells = view.collection->cells_share();
-  // What waits for other shards is done here.
+  // This shard has done its work on cells that wait for those of other shards.
   const double share = cells.value_or(view.collection->awaits_cells() ? 1 : 0);
   if (cells.has_value() || is_due) proto->set_cells_share(share);
 }
